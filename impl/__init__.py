@@ -1,0 +1,1 @@
+"""What runs: the reference implementation, its faults, and the real thing, as targets."""

@@ -1,0 +1,65 @@
+"""What everything under test implements at function level: cases in, raw observations out."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from impl.tensors import TensorSettings
+from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.observations import (
+    BookObservation,
+    FreeObservation,
+    GatherObservation,
+    RangeObservation,
+)
+
+Runner: TypeAlias = Literal["V1", "V2"]
+"""Which worker gathers: ``GPUModelRunner`` (V1) or ``EncoderRunner`` (V2)."""
+
+RUNNERS: tuple[Runner, ...] = ("V1", "V2")
+
+Part: TypeAlias = Literal["V1", "V2", "free", "book", "encoder_decoder_book", "window", "row_range"]
+"""A part of a target that claims are checked on."""
+
+
+class FunctionTarget(Protocol):
+    """A target whose functions are called one at a time.
+
+    Every method returns what was seen, an error included; none raises for what the code under test
+    does. A method raises :class:`spec.errors.InputError` for a case it cannot be given.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name for reports, such as ``reference`` or ``vllm 0.24.0``."""
+        ...
+
+    def missing(self, part: Part) -> str | None:
+        """Why the target has no such part, or ``None`` when it has."""
+        ...
+
+    def gather(
+        self, case: GatherCase, runner: Runner, tensors: TensorSettings
+    ) -> GatherObservation:
+        """Gather for the case's batch with one of the runners.
+
+        The rows are identified only after every entry was evicted and its room was filled with
+        other values, so that a view that does not outlive its entry shows as a wrong row.
+        """
+        ...
+
+    def free(self, case: FreeCase) -> FreeObservation:
+        """Take every feature, then run *free* at each moment of the case."""
+        ...
+
+    def book(self, case: BookCase) -> BookObservation:
+        """Carry out the case's operations on a fresh book."""
+        ...
+
+    def window(self, case: WindowCase) -> RangeObservation:
+        """Search the features that meet the window."""
+        ...
+
+    def row_range(self, case: RowRangeCase) -> RangeObservation:
+        """Count the rows of a range of positions."""
+        ...

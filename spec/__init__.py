@@ -1,0 +1,1 @@
+"""What must hold: geometry, rules, oracles, claims and traces, on integers only."""

@@ -1,0 +1,46 @@
+"""A finding: one claim that an observation contradicts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from spec.cases import Case
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violated claim, with the values that contradict.
+
+    Attributes:
+        claim: id of the claim.
+        case: the input that shows it.
+        observed: what the target did, in words and numbers.
+        expected: what the claim asks for.
+        target: name of the target, with its runner or part: ``vllm 0.23.0 V1``.
+        mechanism: the guard or duty that failed, independent of the numbers of the case.
+        fingerprint: twelve hexadecimal digits that stay the same for the same claim and mechanism,
+            on whatever target and with whatever numbers.
+    """
+
+    claim: str
+    case: Case
+    observed: str
+    expected: str
+    target: str
+    mechanism: str
+    fingerprint: str
+
+
+def fingerprint(claim: str, mechanism: str) -> str:
+    """Stable identity of a fault: it depends on the claim and the mechanism only."""
+    return hashlib.sha256(f"{claim}\n{mechanism}".encode()).hexdigest()[:12]
+
+
+def finding(
+    claim: str, case: Case, *, observed: str, expected: str, target: str, mechanism: str
+) -> Finding:
+    """A finding with its fingerprint."""
+    return Finding(
+        claim, case, observed, expected, target, mechanism, fingerprint(claim, mechanism)
+    )

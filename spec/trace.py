@@ -1,0 +1,131 @@
+"""Cases and findings as versioned JSON with a published schema.
+
+The schema is ``spec/schema/trace-v1.json``, generated from the dataclasses; a test holds the two
+equal. Later traces extend the ``kind`` tag; readers refuse versions that they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from spec.cases import Case
+from spec.errors import InputError
+from spec.findings import Finding
+
+SCHEMA_VERSION = 1
+SCHEMA_FILE = Path(__file__).parent / "schema" / "trace-v1.json"
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a trace file holds: one case, and the findings that were made on it."""
+
+    schema: int
+    case: Annotated[Case, Field(discriminator="kind")]
+    findings: tuple[Finding, ...] = ()
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+
+@cache
+def _documents() -> TypeAdapter[Document]:
+    return TypeAdapter(Document)
+
+
+@cache
+def _findings() -> TypeAdapter[Finding]:
+    return TypeAdapter(Finding)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a trace file."""
+    schema = _documents().json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = f"residency trace, version {SCHEMA_VERSION}"
+    return schema
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """A finding as plain JSON data."""
+    data: dict[str, Any] = _findings().dump_python(finding, mode="json")
+    return data
+
+
+def dumps(case: Case, findings: tuple[Finding, ...] = ()) -> str:
+    """A case and its findings as the text of a trace file."""
+    document = Document(SCHEMA_VERSION, case, findings)
+    return _documents().dump_json(document, indent=2).decode() + "\n"
+
+
+def loads(text: str, where: str = "trace") -> Document:
+    """Read a trace file's text and check the case's own rules.
+
+    Args:
+        text: the JSON text.
+        where: the file's name, for error messages.
+
+    Raises:
+        InputError: not JSON, another version, an unknown or missing field, or an impossible case.
+    """
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where}: not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+        ) from None
+    version = raw.get("schema") if isinstance(raw, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{where}: schema version {version!r}; this program reads version {SCHEMA_VERSION}"
+        )
+    try:
+        document = _documents().validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the document"
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise InputError(f"{where}: {place}: {first['msg']}{more}") from None
+    document.case.validate()
+    return document
+
+
+def load(path: Path) -> Document:
+    """Read a trace file.
+
+    Raises:
+        InputError: the file cannot be read or is not a valid trace.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    return loads(text, str(path))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file under a temporary name and move it into place.
+
+    Raises:
+        InputError: the folder is missing or cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
