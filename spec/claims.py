@@ -117,7 +117,7 @@ CLAIMS: tuple[Claim, ...] = (
         not_expected="features interleaved on one span: a merge by position cannot tell them apart",
         assumptions=(*_LAYOUT, "hash-is-content"),
         witness=_boundary_case(_BOTH),
-        faults=("negative-mask-index",),
+        faults=("rows-by-position",),
     ),
     Claim(
         id="mask-exact",
@@ -127,6 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
         not_expected="features interleaved on one span",
         assumptions=_LAYOUT,
         witness=_boundary_case(_BOTH),
+        faults=("mask-fills-span",),
     ),
     Claim(
         id="boundary-used-when-resident",
@@ -250,7 +251,7 @@ CLAIMS: tuple[Claim, ...] = (
         not_expected="misses, which have claims of their own",
         assumptions=_LAYOUT,
         witness=_boundary_case(_BOTH),
-        faults=("empty-slice-asserted",),
+        faults=("finish-needs-references",),
     ),
 )
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from spec.book import SpecBook
 from spec.cases import BookCase, FreeCase, Progress
 from spec.feature import rows_by_identifier
 from spec.findings import Finding, finding
-from spec.observations import BookObservation, BookState, BookStep, FreeMoment, FreeObservation
+from spec.observations import (
+    BookObservation,
+    BookState,
+    BookStep,
+    ErrorSeen,
+    FreeMoment,
+    FreeObservation,
+)
 from spec.rules import cannot_be_read_from, may_drop_encoder_decoder_reference
 
 
@@ -16,7 +23,11 @@ def check_free(case: FreeCase, observation: FreeObservation, target: str) -> tup
     """Compare what *free* let go, moment by moment, with what may still be read.
 
     Stops at the first moment that contradicts a claim: what follows grows out of it.
+
+    Raises:
+        ValueError: moments are missing although there was no error.
     """
+    _require_complete(observation.moments, case.progress, observation.error)
     rows = rows_by_identifier(case.features)
     dropped: set[int] = set()
     for index, (progress, moment) in enumerate(
@@ -123,11 +134,16 @@ def check_book(case: BookCase, observation: BookObservation, target: str) -> tup
 
     Stops at the first operation that contradicts a claim. ``book-exact`` counts only where no
     narrower claim does.
+
+    Raises:
+        ValueError: steps are missing although there was no error.
     """
     if case.is_encoder_decoder:
         return _check_encoder_decoder_book(case, observation, target)
     book = SpecBook(case.cache_size)
+    _require_complete(observation.steps, case.operations, observation.error)
     rows: dict[str, int] = {}
+    present: set[str] = set()
     for index, (operation, step) in enumerate(
         zip(case.operations, observation.steps, strict=False)
     ):
@@ -138,7 +154,11 @@ def check_book(case: BookCase, observation: BookObservation, target: str) -> tup
             case "take":
                 feature = case.requests[operation.request][operation.feature]
                 wanted_answer = book.take(occurrence, feature)
-                if step.answer == "allocated":
+                if wanted_answer == "rejected" and step.answer == "hit":
+                    # Only without hash-is-content: no claim forbids to accept, slots must be right.
+                    wanted_answer = "hit"
+                    book.entries[feature.identifier].occurrences.add(occurrence)
+                if feature.identifier not in present:
                     rows[feature.identifier] = feature.num_rows
             case "drop":
                 book.drop(occurrence)
@@ -169,6 +189,7 @@ def check_book(case: BookCase, observation: BookObservation, target: str) -> tup
             ]
         if found:
             return tuple(found)
+        present = {name for name, _ in step.book.references}
     return _book_error(case, observation, target)
 
 
@@ -226,6 +247,7 @@ def _check_step(
 def _check_encoder_decoder_book(
     case: BookCase, observation: BookObservation, target: str
 ) -> tuple[Finding, ...]:
+    _require_complete(observation.steps, case.operations, observation.error)
     held: dict[tuple[int, int], int] = {}
     for index, (operation, step) in enumerate(
         zip(case.operations, observation.steps, strict=False)
@@ -277,6 +299,17 @@ def _book_error(case: BookCase, observation: BookObservation, target: str) -> tu
     )
 
 
+def _require_complete(
+    seen: Sequence[object], wanted: Sequence[object], error: ErrorSeen | None
+) -> None:
+    """Refuse an observation that stops early without an error, or goes on after the end."""
+    if len(seen) > len(wanted) or (error is None and len(seen) < len(wanted)):
+        raise ValueError(
+            f"the observation has {len(seen)} answers for {len(wanted)} calls and no error that "
+            "explains it"
+        )
+
+
 def request_name(index: int) -> str:
     """Name under which targets know the request with the given index in a case."""
     return f"request-{index}"
@@ -285,8 +318,8 @@ def request_name(index: int) -> str:
 def _wrong_entry_slots(
     cache_size: int, rows: Mapping[str, int], book: BookState
 ) -> tuple[str, str] | None:
-    occupied = sum(rows[name] for name, _ in book.references)
-    referenced = sum(rows[name] for name, holders in book.references if holders)
+    occupied = sum(rows.get(name, 0) for name, _ in book.references)
+    referenced = sum(rows.get(name, 0) for name, holders in book.references if holders)
     return _wrong_slots(cache_size, occupied, referenced, book)
 
 
@@ -294,11 +327,17 @@ def _wrong_slots(
     cache_size: int, occupied: int, referenced: int, book: BookState
 ) -> tuple[str, str] | None:
     free, freeable = cache_size - occupied, cache_size - referenced
-    seen_freeable = freeable if book.num_freeable_slots is None else book.num_freeable_slots
-    if (book.num_free_slots, seen_freeable) == (free, freeable):
+    if book.num_freeable_slots is None:
+        if free >= 0 and book.num_free_slots == free:
+            return None
+        return (
+            f"free {book.num_free_slots} of {cache_size}",
+            f"free {free} of {cache_size}: {occupied} rows are occupied",
+        )
+    if free >= 0 and (book.num_free_slots, book.num_freeable_slots) == (free, freeable):
         return None
     return (
-        f"free {book.num_free_slots}, freeable {seen_freeable} of {cache_size}",
+        f"free {book.num_free_slots}, freeable {book.num_freeable_slots} of {cache_size}",
         (
             f"free {free}, freeable {freeable} of {cache_size}: {occupied} rows are occupied and "
             f"{referenced} of them referenced"

@@ -93,7 +93,10 @@ def loads(text: str, where: str = "trace") -> Document:
         place = ".".join(str(part) for part in first["loc"]) or "the document"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise InputError(f"{where}: {place}: {first['msg']}{more}") from None
-    document.case.validate()
+    try:
+        document.case.validate()
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     return document
 
 
