@@ -1,0 +1,52 @@
+# Each target does its own set-up: the environment lives in .venv and is rebuilt when the project's
+# dependencies or pins change.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DELETE_ON_ERROR:
+.PHONY: verify test vllm lint crosshair nightly clean
+
+# The main job: all proofs, then free and gather checked on the reference. Both run even if the
+# first fails; the exit code is that of the first failure.
+verify: .venv/.base
+	@code=0; \
+	$(BIN)/python -m proofs || code=$$?; \
+	$(BIN)/residency check --target reference || { other=$$?; [ $$code -ne 0 ] || code=$$other; }; \
+	exit $$code
+
+test: .venv/.base
+	$(BIN)/python -m pytest --hypothesis-profile=ci
+
+# Adds what vLLM's own modules import, and fetches the releases that CI checks. vLLM itself is not
+# installed: its source is unpacked into the user's cache folder.
+vllm: .venv/.vllm
+	$(BIN)/residency vllm fetch --ci
+
+lint: .venv/.base
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+crosshair: .venv/.base
+	$(BIN)/python -m proofs.crosshair
+	$(BIN)/python -m pytest --hypothesis-profile=crosshair -m integers
+
+nightly: .venv/.base
+	$(BIN)/python -m pytest --hypothesis-profile=nightly
+
+clean:
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+.venv/.base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(INSTALL) -e '.[dev]'
+	@touch $@
+
+.venv/.vllm: .venv/.base
+	$(INSTALL) -e '.[dev,vllm]'
+	@touch $@
