@@ -1,0 +1,1 @@
+"""A reference implementation in the style of an engine: real tensors, running totals, no oracle."""

@@ -1,0 +1,42 @@
+"""The parts that make up the implementation, so that a fault can replace one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from impl.reference import free, request
+from impl.reference.encoder_cache import (
+    Book,
+    EncoderCacheManager,
+    EncoderDecoderCacheManager,
+)
+from impl.reference.request import MultiModalFeature, PlaceholderRange, Request
+from impl.reference.runner_v1 import RunnerV1
+from impl.reference.runner_v2 import RunnerV2
+
+
+class FreeEncoderInputs(Protocol):
+    """The type of :func:`impl.reference.free.free_encoder_inputs`."""
+
+    def __call__(
+        self, request: Request, manager: Book, *, is_encoder_decoder: bool = False, margin: int = 0
+    ) -> list[int]:
+        """Drop the references that the request's progress has made needless."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One implementation: its classes and functions."""
+
+    runner_v1: type[RunnerV1] = RunnerV1
+    runner_v2: type[RunnerV2] = RunnerV2
+    book: type[EncoderCacheManager] = EncoderCacheManager
+    encoder_decoder_book: type[EncoderDecoderCacheManager] = EncoderDecoderCacheManager
+    placeholder_range: type[PlaceholderRange] = PlaceholderRange
+    free_encoder_inputs: FreeEncoderInputs = free.free_encoder_inputs
+    features_in_window: Callable[[Sequence[MultiModalFeature], int, int], tuple[int, int]] = (
+        request.features_in_window
+    )
