@@ -1,0 +1,1 @@
+"""Published releases of vLLM, fetched, loaded on CPU and called one function at a time."""
