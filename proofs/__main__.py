@@ -1,0 +1,8 @@
+"""``python -m proofs``: prove the rules."""
+
+from __future__ import annotations
+
+from proofs.prove_command import prove
+
+if __name__ == "__main__":
+    prove(prog_name="python -m proofs")

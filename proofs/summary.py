@@ -1,0 +1,112 @@
+"""What the theorems answer: the two questions from the review of pull request 46315."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spec.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One sentence of an answer and the theorems that carry it."""
+
+    sentence: str
+    theorems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and what answers it."""
+
+    question: str
+    statements: tuple[Statement, ...]
+
+
+QUESTIONS: tuple[Question, ...] = (
+    Question(
+        "Is the deferred free needed for safety?",
+        (
+            Statement(
+                "exactly when a later step can start below x - m, with x = computed - placeholders "
+                "and m the margin; the look-ahead does not matter",
+                (
+                    "lifetime.drop-is-safe-from",
+                    "lifetime.drop-is-unsafe-below",
+                    "lifetime.nothing-reads-it-later",
+                    "lifetime.something-reads-it-otherwise",
+                ),
+            ),
+            Statement(
+                "no (0 is the smallest safe margin) where progress falls by drafts in flight only "
+                "and each of them is a placeholder",
+                (
+                    "lifetime.margin-zero-without-rollback",
+                    "lifetime.margin-zero-with-placeholders",
+                ),
+            ),
+            Statement(
+                "no, even if placeholders are ignored, while features lie in the prompt",
+                ("lifetime.placeholders-needless-in-prompt", "lifetime.free-before-execution"),
+            ),
+            Statement(
+                "yes where drafts are not counted as placeholders: by as many tokens as there are "
+                "such drafts",
+                ("lifetime.margin-is-uncounted-drafts",),
+            ),
+            Statement(
+                "no for a reference dropped when its step is scheduled, if the notice follows that "
+                "step's drafter; if it comes before, by the step's tokens less the look-ahead",
+                ("lifetime.notice-after-drafter", "lifetime.margin-before-the-drafter"),
+            ),
+        ),
+    ),
+    Question(
+        "Is tolerating a boundary miss equivalent to clamping the drafter's window?",
+        (
+            Statement(
+                "on what raises, yes for dense features, target and drafter taken together; for "
+                "the drafter's gather alone if the look-ahead is shorter than the step",
+                ("clamping.agrees-over-the-step", "clamping.agrees-in-the-gather"),
+            ),
+            Statement(
+                "on what is read, no: clamping loses exactly the resident rows at or past the "
+                "processed end, so every boundary feature",
+                ("clamping.loses-rows-past-the-end", "clamping.skips-boundary"),
+            ),
+            Statement(
+                "with masks, not on what raises either: a feature that starts before the processed "
+                "end with no row for the target but one past that end raises with tolerance and "
+                "not when clamped",
+                ("clamping.differs-by-late-rows", "rows.starting-inside-is-targets"),
+            ),
+        ),
+    ),
+)
+
+
+def answers(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """The answers as lines of text, each sentence with its theorems and whether they hold.
+
+    Args:
+        verdicts: verdict of each theorem that was tried. A question of which none was tried is
+            left out; a sentence is given only if all its theorems are PROVED.
+    """
+    lines: list[str] = []
+    for number, question in enumerate(QUESTIONS, start=1):
+        tried = [t for s in question.statements for t in s.theorems if t in verdicts]
+        if not tried:
+            continue
+        lines.append(f"{number}. {question.question}")
+        for statement in question.statements:
+            open_theorems = [
+                theorem
+                for theorem in statement.theorems
+                if verdicts.get(theorem) is not Verdict.PROVED
+            ]
+            if open_theorems:
+                lines.append(f"   - not shown in this run: {', '.join(open_theorems)}")
+            else:
+                lines.append(f"   - {statement.sentence} ({', '.join(statement.theorems)})")
+    return lines
