@@ -1,0 +1,238 @@
+"""The books of a release on symbolic sizes, from every initial book of up to three entries.
+
+The monitor that judges recorded runs judges these too: it runs inside the exploration, on the same
+symbolic sizes, and its comparisons fork the run like those of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Literal, cast
+
+import z3
+
+from proofs.source.book_code import run_book
+from proofs.source.piece import Piece, Question, settle, unmodelled
+from proofs.source.release import ReleaseSource
+from proofs.source.target import SourceTarget
+from proofs.symbolic.exploration import Exploration
+from proofs.symbolic.integers import NotModelled, SymbolicInt
+from proofs.symbolic.tree import Tree
+from spec.cases import BookCase, BookOperation, Case
+from spec.claims import claim
+from spec.feature import Feature
+from spec.findings import Finding
+from spec.monitor_book import check_book
+
+CLAIMS = (
+    "slots-conserved",
+    "held-until-last-use",
+    "evicted-not-live",
+    "released",
+    "book-exact",
+    "no-error",
+)
+ENCODER_DECODER_CLAIMS = ("slots-conserved", "book-exact", "no-error")
+
+Status = Literal["unreferenced", "held by the first", "held by the second", "held by both"]
+STATUSES: tuple[Status, ...] = (
+    "unreferenced",
+    "held by the first",
+    "held by the second",
+    "held by both",
+)
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """A feature whose rows are symbolic: all that a book and the monitor read of it."""
+
+    identifier: str
+    num_rows: SymbolicInt
+
+
+@dataclass(frozen=True)
+class Program:
+    """A sequence of operations by two requests that both have the given hashes as features.
+
+    Without ``content_is_hashed`` the second request's rows differ from the first's, whatever its
+    hashes say.
+    """
+
+    words: str
+    identifiers: str
+    operations: tuple[BookOperation, ...]
+    content_is_hashed: bool = True
+
+
+def _build(statuses: Sequence[Status]) -> list[BookOperation]:
+    """Reach a book with one entry per status, unreferenced ones oldest first."""
+    operations: list[BookOperation] = []
+    for index, status in enumerate(statuses):
+        holder = 1 if status == "held by the second" else 0
+        operations.append(BookOperation("take", holder, index))
+        if status == "held by both":
+            operations.append(BookOperation("take", 1, index))
+    for index, status in enumerate(statuses):
+        if status == "unreferenced":
+            operations.append(BookOperation("drop", 0, index))
+    return operations
+
+
+def programs() -> Iterator[Program]:
+    """Operations of each kind on every initial book of up to three entries.
+
+    A new item is taken on books of up to two, so that there are never more than three features.
+    """
+    for count in (0, 1, 2):
+        for statuses in product(STATUSES, repeat=count):
+            yield Program(
+                f"[{', '.join(statuses)}] take a new item, then the first again",
+                "ABC"[: count + 1],
+                (
+                    *_build(statuses),
+                    BookOperation("take", 0, count),
+                    BookOperation("take", 1, 0),
+                    BookOperation("end_pass"),
+                ),
+            )
+    for count in (1, 2, 3):
+        for statuses in product(STATUSES, repeat=count):
+            yield Program(
+                f"[{', '.join(statuses)}] hit, let go, take the last again, finish",
+                "ABC"[:count],
+                (
+                    *_build(statuses),
+                    BookOperation("take", 1, 0),
+                    BookOperation("drop", 0, 0),
+                    BookOperation("drop", 1, 0),
+                    BookOperation("take", 1, count - 1),
+                    BookOperation("end_pass"),
+                    BookOperation("finish", 0),
+                    BookOperation("finish", 1),
+                ),
+            )
+    for identifiers in ("AA", "AAA", "AAB", "ABA"):
+        takes = [BookOperation("take", 0, i) for i in range(len(identifiers))]
+        drops = [BookOperation("drop", 0, i) for i in range(len(identifiers))]
+        yield Program(
+            f"one request takes {identifiers}, lets go in order", identifiers, (*takes, *drops)
+        )
+    yield Program("three entries, then reset", "ABC", (*_build(STATUSES[:3]), _RESET, _TAKE))
+    yield Program(
+        "two requests with one hash and different row counts",
+        "A",
+        (
+            _TAKE,
+            BookOperation("take", 1, 0),
+            BookOperation("drop", 0, 0),
+            BookOperation("drop", 1, 0),
+        ),
+        content_is_hashed=False,
+    )
+
+
+_RESET = BookOperation("reset")
+_TAKE = BookOperation("take", 0, 0)
+
+
+def encoder_decoder_programs() -> Iterator[Program]:
+    """Items taken, and let go once, as often as every decode step does, and by the finish."""
+    takes = (BookOperation("take", 0, 0), BookOperation("take", 0, 1))
+    drop = BookOperation("drop", 0, 0)
+    yield Program("take two items, let go of one", "AB", (*takes, drop))
+    yield Program("let go of an item at two decode steps", "AB", (*takes, drop, drop))
+    yield Program("let go of an item, then finish", "AB", (*takes, drop, BookOperation("finish")))
+    yield Program("take, then reset", "AB", (*takes, _RESET, _TAKE))
+
+
+def _assumptions(claim_id: str, program: Program) -> tuple[str, ...]:
+    assumptions = claim(claim_id).assumptions
+    if program.content_is_hashed:
+        return assumptions
+    return tuple(name for name in assumptions if name != "hash-is-content")
+
+
+def _second(identifier: str) -> str:
+    return f"{identifier} of the second request"
+
+
+def book_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+    """Every claim on the decoder-only book, for one program."""
+    return _pieces(release, name, program, "book", CLAIMS)
+
+
+def encoder_decoder_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+    """Every claim on the encoder-decoder book, for one program."""
+    return _pieces(release, name, program, "encoder_decoder_book", ENCODER_DECODER_CLAIMS)
+
+
+def _pieces(
+    release: ReleaseSource, name: str, program: Program, part: str, claims: Sequence[str]
+) -> list[Piece]:
+    questions = [
+        Question(claim_id, part, program.words, _assumptions(claim_id, program))
+        for claim_id in claims
+    ]
+    exploration = Exploration()
+    cache_size = exploration.integer("cache_size")
+    names = sorted(set(program.identifiers))
+    rows = {h: exploration.integer(f"rows_{h}") for h in names}
+    if not program.content_is_hashed:
+        rows |= {_second(h): exploration.integer(f"rows_{h}_of_the_second") for h in names}
+    exploration.assume(*(size.term >= 1 for size in rows.values()))
+    exploration.assume(*(size.term <= cache_size.term for size in rows.values()))
+    is_encoder_decoder = part == "encoder_decoder_book"
+
+    def case_with(feature: Callable[[str, SymbolicInt], object], size: object) -> BookCase:
+        first = tuple(feature(h, rows[h]) for h in program.identifiers)
+        second = tuple(feature(h, rows.get(_second(h), rows[h])) for h in program.identifiers)
+        return BookCase(
+            cast("int", size),
+            cast("tuple[tuple[Feature, ...], ...]", (first, second)),
+            program.operations,
+            is_encoder_decoder,
+            program.content_is_hashed,
+        )
+
+    symbolic = case_with(_Sized, cache_size)
+
+    def run() -> frozenset[str]:
+        observation = run_book(release, symbolic)
+        return frozenset(found.claim for found in check_book(symbolic, observation, name))
+
+    try:
+        tree: Tree[frozenset[str]] = exploration.explore(run)
+    except NotModelled as reason:
+        return [unmodelled(question, reason) for question in questions]
+    target = SourceTarget(release, name)
+
+    def replay(model: z3.ModelRef, claim_id: str) -> tuple[Case, Sequence[Finding]]:
+        def number(value: SymbolicInt) -> int:
+            return int(model.eval(value.term, model_completion=True).as_long())
+
+        def feature(identifier: str, size: SymbolicInt) -> Feature:
+            return Feature(0, number(size), identifier)
+
+        whole = case_with(feature, number(cache_size))
+        for count in range(1, len(program.operations) + 1):
+            case = replace(whole, operations=program.operations[:count])
+            found = check_book(case, target.book(case), f"{name} {part}")
+            if any(finding.claim == claim_id for finding in found):
+                return case, found
+        return whole, ()
+
+    return settle(
+        [(question, partial(_spares, question.claim)) for question in questions],
+        exploration,
+        tree,
+        sizes=[cache_size.term, *(size.term for size in rows.values())],
+        replay=replay,
+    )
+
+
+def _spares(claim_id: str, violated: frozenset[str]) -> bool:
+    return claim_id not in violated

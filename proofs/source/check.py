@@ -1,0 +1,231 @@
+"""Prove or refute every claim on the source of one release, on all cores."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from impl.target import RUNNERS
+from proofs.solvers import Answer
+from proofs.source.books import (
+    book_pieces,
+    encoder_decoder_pieces,
+    encoder_decoder_programs,
+    programs,
+)
+from proofs.source.free import free_pieces, free_rule_piece
+from proofs.source.gather_scenario import shapes
+from proofs.source.gathers import gather_pieces, tolerance_piece
+from proofs.source.piece import RULE, Piece
+from proofs.source.ranges import row_range_piece, window_pieces
+from proofs.source.recorders import OVERRIDES
+from proofs.source.release import ReleaseSource
+from proofs.source.target import SourceTarget
+from proofs.symbolic.exploration import Counts
+from spec.cases import BookCase, FreeCase, GatherCase, WindowCase
+from spec.findings import Finding
+from spec.verdict import Verdict
+
+MAX_FEATURES = 3
+
+Job = Callable[[ReleaseSource], "Piece | Sequence[Piece]"]
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """A claim, or a rule, on one part of a release, over every shape of input.
+
+    ``finding`` is the smallest counterexample; ``detail`` a formula or the reason for no verdict.
+    """
+
+    claim: str
+    part: str
+    verdict: Verdict
+    z3: Answer
+    cvc5: Answer
+    assumptions: tuple[str, ...]
+    shapes: int
+    counts: Counts
+    resources: int
+    milliseconds: float
+    detail: str
+    finding: Finding | None
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether this compares code with a rule rather than checking a claim."""
+        return self.claim.startswith(RULE)
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """All results on one release."""
+
+    release: str
+    results: tuple[SourceResult, ...]
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_source(
+    package: Path,
+    name: str,
+    *,
+    changed: Mapping[str, ast.Module] | None = None,
+    parts: Sequence[str] | None = None,
+    max_features: int = MAX_FEATURES,
+    workers: int | None = None,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> SourceReport:
+    """Run every question on a release's source.
+
+    Args:
+        package: the folder ``vllm`` of the release.
+        name: the release's name in reports.
+        changed: syntax trees to use in the place of a module's own, for mutants.
+        parts: parts to check; all by default.
+        max_features: features at once, 1 to 3.
+        workers: processes; one per core by default.
+        advance: called with the jobs done and their total.
+
+    Raises:
+        InputError: the folder is not a vLLM package, or its source does not parse.
+    """
+    release = ReleaseSource(package, OVERRIDES, changed)
+    target = SourceTarget(release, name)
+    jobs: list[Job] = []
+    unavailable: dict[str, str] = {}
+    for part, of_part in _jobs_by_part(name, max_features).items():
+        if parts is not None and part not in parts:
+            continue
+        missing = target.missing(part)  # type: ignore[arg-type]
+        if missing is None:
+            jobs.extend(of_part)
+        else:
+            unavailable[part] = missing
+    run = partial(_run, package, dict(changed or {}))
+    pieces: list[Piece] = []
+    for done, found in enumerate(_map(run, jobs, workers or os.cpu_count() or 1), start=1):
+        pieces.extend(found)
+        advance(done, len(jobs))
+    return SourceReport(name, tuple(_aggregate(pieces)), unavailable)
+
+
+def pieces_of(
+    release: ReleaseSource, name: str, parts: Sequence[str], max_features: int
+) -> Iterator[Piece]:
+    """Settle the questions of some parts one after the other, in this process."""
+    for part, jobs in _jobs_by_part(name, max_features).items():
+        for job in jobs if part in parts else ():
+            yield from _pieces(job(release))
+
+
+def _pieces(found: Piece | Sequence[Piece]) -> Sequence[Piece]:
+    return [found] if isinstance(found, Piece) else found
+
+
+def _jobs_by_part(name: str, max_features: int) -> dict[str, list[Job]]:
+    counts = range(1, max_features + 1)
+    jobs: dict[str, list[Job]] = {
+        "free": [
+            free_rule_piece,
+            *(partial(free_pieces, name=name, count=count) for count in counts),
+        ],
+        "window": [partial(window_pieces, name=name, count=count) for count in counts],
+        "row_range": [partial(row_range_piece, name=name)],
+        "book": [partial(book_pieces, name=name, program=program) for program in programs()],
+        "encoder_decoder_book": [
+            partial(encoder_decoder_pieces, name=name, program=program)
+            for program in encoder_decoder_programs()
+        ],
+    }
+    for runner in RUNNERS:
+        jobs[runner] = [
+            partial(tolerance_piece, name=name, runner=runner),
+            *(
+                partial(gather_pieces, name=name, runner=runner, shape=shape)
+                for shape in shapes(max_features)
+            ),
+        ]
+    return jobs
+
+
+def _run(package: Path, changed: Mapping[str, ast.Module], job: Job) -> Sequence[Piece]:
+    # Compiled pieces of a release are kept per process: parsing its larger files takes a second.
+    key = (package, tuple(changed))
+    if not changed and key not in _RELEASES:
+        _RELEASES[key] = ReleaseSource(package, OVERRIDES)
+    release = _RELEASES[key] if not changed else ReleaseSource(package, OVERRIDES, changed)
+    return _pieces(job(release))
+
+
+_RELEASES: dict[tuple[Path, tuple[str, ...]], ReleaseSource] = {}
+
+
+def _map(
+    run: Callable[[Job], Sequence[Piece]], jobs: Sequence[Job], workers: int
+) -> Iterator[Sequence[Piece]]:
+    if workers == 1:
+        yield from map(run, jobs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run, jobs)
+
+
+def _aggregate(pieces: Iterable[Piece]) -> Iterator[SourceResult]:
+    """One result per claim, part and set of assumptions, in the order of first appearance."""
+    groups: dict[tuple[str, str, tuple[str, ...]], list[Piece]] = {}
+    for piece in pieces:
+        groups.setdefault((piece.claim, piece.part, piece.assumptions), []).append(piece)
+    for (claim, part, assumptions), group in groups.items():
+        worst = _worst(group)
+        counts = Counts()
+        for piece in group:
+            counts.add(piece.counts)
+        yield SourceResult(
+            claim,
+            part,
+            worst.verdict,
+            worst.z3,
+            worst.cvc5,
+            assumptions,
+            len(group),
+            counts,
+            sum(piece.resources for piece in group),
+            sum(piece.milliseconds for piece in group),
+            worst.detail,
+            worst.finding,
+        )
+
+
+_WORST_FIRST = (Verdict.ERROR, Verdict.REFUTED, Verdict.UNKNOWN, Verdict.VACUOUS)
+
+
+def _worst(group: Sequence[Piece]) -> Piece:
+    """The piece that decides the group: the first of the worst verdict with the least size."""
+    for verdict in _WORST_FIRST:
+        found = [piece for piece in group if piece.verdict is verdict]
+        if found:
+            return min(found, key=_size)
+    return group[0]
+
+
+def _size(piece: Piece) -> tuple[int, int, tuple[int, ...]]:
+    """Fewest features or operations first, then the smallest numbers."""
+    finding = piece.finding
+    if finding is None:
+        return (0, 0, piece.size)
+    match finding.case:
+        case GatherCase(requests=requests):
+            return (sum(len(r.features) for r in requests), len(requests), piece.size)
+        case FreeCase(features=features) | WindowCase(features=features):
+            return (len(features), 0, piece.size)
+        case BookCase(operations=operations):
+            return (len(operations), 0, piece.size)
+        case _:
+            return (0, 0, piece.size)

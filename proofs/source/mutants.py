@@ -1,0 +1,81 @@
+"""Mutate each guard of a release's source in memory, and see whether a question turns red."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from impl.target import Part
+from proofs.mutate import Mutant, mutants
+from proofs.source.book_code import (
+    BOOK_CLASS,
+    BOOK_MODULE,
+    ENCODER_DECODER_CLASS,
+    FREE_METHOD,
+    SCHEDULER_MODULE,
+)
+from proofs.source.check import pieces_of
+from proofs.source.gather_code import INPUTS_MODULE, V1, V2
+from proofs.source.piece import Piece
+from proofs.source.recorders import OVERRIDES
+from proofs.source.release import ReleaseSource
+from proofs.source.target import UTILS_MODULE, WINDOW_FUNCTION
+from spec.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The guards of one part: functions of one module of the release."""
+
+    part: Part
+    module: str
+    functions: tuple[str, ...]
+    class_name: str | None = None
+
+
+GUARDS: tuple[Guards, ...] = (
+    Guards("free", SCHEDULER_MODULE, (FREE_METHOD,)),
+    Guards("window", UTILS_MODULE, (WINDOW_FUNCTION,)),
+    Guards("row_range", INPUTS_MODULE, ("get_embeds_indices_in_range",)),
+    Guards("V1", V1.module, (V1.method,)),
+    Guards("V2", V2.module, (V2.method,)),
+    Guards(
+        "book",
+        BOOK_MODULE,
+        (
+            "check_and_update_cache",
+            "can_allocate",
+            "allocate",
+            "_add_cached_input_id",
+            "free_encoder_input",
+            "get_freed_mm_hashes",
+        ),
+        BOOK_CLASS,
+    ),
+    Guards("encoder_decoder_book", BOOK_MODULE, ("can_allocate",), ENCODER_DECODER_CLASS),
+)
+
+
+def judged_mutants(
+    package: Path, name: str, guards: Guards, max_features: int = 2
+) -> Iterator[tuple[Mutant, Piece | None]]:
+    """Every mutant of a part's guards, with the first piece that is PROVED no longer, if any.
+
+    What the release itself does not satisfy says nothing of a mutant and is left out.
+    """
+    release = ReleaseSource(package, OVERRIDES)
+    tree = release.tree(guards.module)
+    proved = {
+        (piece.claim, piece.shape)
+        for piece in pieces_of(release, name, (guards.part,), max_features)
+        if piece.verdict is Verdict.PROVED
+    }
+    for mutant in mutants(tree, guards.functions, guards.class_name):
+        changed = release.with_change(guards.module, mutant.tree)
+        red = (
+            piece
+            for piece in pieces_of(changed, name, (guards.part,), max_features)
+            if piece.verdict is not Verdict.PROVED and (piece.claim, piece.shape) in proved
+        )
+        yield mutant, next(red, None)

@@ -1,0 +1,175 @@
+"""The result of one question about one part of a release's source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import z3
+
+from proofs.solvers import Answer
+from proofs.source.question import Reply, always, smallest_counterexample
+from proofs.symbolic.exploration import Counts, Exploration
+from proofs.symbolic.integers import NotModelled
+from proofs.symbolic.tree import Outcome, Tree, denote
+from spec.cases import Case
+from spec.findings import Finding
+from spec.verdict import Verdict
+
+RULE = "rule:"
+"""Marks a question that compares code with a rule: a difference needs no violated claim."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One claim, or one rule, on one part, for one shape of input.
+
+    Attributes:
+        claim: id of a claim; or :data:`RULE` and the name of a rule of :mod:`spec.rules`.
+        part: a part of :data:`impl.target.Part`.
+        shape: what was enumerated, in words.
+        verdict: PROVED, REFUTED with a finding, UNKNOWN for anything unfinished, or ERROR.
+        assumptions: ids of the assumptions that the proof used.
+        counts: paths, queries and unfinished paths behind it.
+        detail: a formula, or why there is no proof.
+        finding: a counterexample that was replayed on plain integers.
+        size: order of counterexamples, smallest first.
+    """
+
+    claim: str
+    part: str
+    shape: str
+    verdict: Verdict
+    z3: Answer = "unknown"
+    cvc5: Answer = "unknown"
+    resources: int = 0
+    milliseconds: float = 0.0
+    assumptions: tuple[str, ...] = ()
+    counts: Counts = field(default_factory=Counts)
+    detail: str = ""
+    finding: Finding | None = None
+    size: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim on an explored function, and how to show that it fails."""
+
+    claim: str
+    part: str
+    shape: str
+    assumptions: tuple[str, ...] = ()
+
+
+Replay = Callable[[z3.ModelRef, str], tuple[Case, Sequence[Finding]]]
+"""Builds a concrete case of a model, judges the real function on it with the monitor, and drops
+from the case what the named claim's violation does not need."""
+
+
+def settle(
+    asked: Sequence[tuple[Question, Callable[[Outcome], z3.BoolRef | bool]]],
+    exploration: Exploration,
+    tree: Tree[Outcome],
+    *,
+    sizes: Sequence[z3.ArithRef],
+    replay: Replay,
+    also: Sequence[z3.BoolRef] = (),
+) -> list[Piece]:
+    """Prove each claim on every path, or refute it with a replayed counterexample.
+
+    Args:
+        asked: each claim, with the condition under which one path's outcome satisfies it.
+        exploration: what explored the function.
+        tree: its decision tree.
+        sizes: the integers of a counterexample, to be made small.
+        replay: judges a counterexample on plain integers.
+        also: further premises.
+
+    An unfinished path, a solver that gives up and a disagreement are UNKNOWN; a counterexample that
+    the monitor does not confirm is an ERROR of ours.
+    """
+    if exploration.counts.unfinished:
+        reason = "paths are unfinished"
+        return [_piece(q, Verdict.UNKNOWN, None, exploration, reason) for q, _ in asked]
+    context = exploration.context
+    true = z3.BoolVal(True, context)
+    # All claims at once first: where they hold, that one question settles each of them.
+    together = denote(tree, lambda o: z3.And(true, *(holds(o) for _, holds in asked)), context)
+    # Building a condition may have named new positions of masks, hence new facts.
+    joint = always([*exploration.assumptions, *exploration.facts, *also], together)
+    if joint.verdict is Verdict.PROVED:
+        share = replace(joint, milliseconds=joint.milliseconds / len(asked))
+        return [_piece(q, Verdict.PROVED, share, exploration, "") for q, _ in asked]
+    pieces: list[Piece] = []
+    for question, holds in asked:
+        condition = denote(tree, holds, context)
+        premises = [*exploration.assumptions, *exploration.facts, *also]
+        reply = always(premises, condition)
+        pieces.append(_judge(question, reply, exploration, premises, condition, sizes, replay))
+    return pieces
+
+
+def _judge(
+    question: Question,
+    reply: Reply,
+    exploration: Exploration,
+    premises: Sequence[z3.BoolRef],
+    condition: z3.BoolRef,
+    sizes: Sequence[z3.ArithRef],
+    replay: Replay,
+) -> Piece:
+    if reply.verdict is not Verdict.REFUTED:
+        detail = "" if reply.verdict is Verdict.PROVED else "the solvers gave up or disagree"
+        return _piece(question, reply.verdict, reply, exploration, detail)
+    model = smallest_counterexample(premises, condition, sizes)
+    if model is None:
+        return _piece(question, Verdict.ERROR, reply, exploration, "no model of the refutation")
+    case, findings = replay(model, question.claim)
+    # The monitor has the last word on which claim the case violates.
+    confirmed = next((f for f in findings if f.claim == question.claim), next(iter(findings), None))
+    size = tuple(model.eval(value, model_completion=True).as_long() for value in sizes)
+    if confirmed is None and question.claim.startswith(RULE):
+        return _piece(question, Verdict.REFUTED, reply, exploration, f"differs at {case}")
+    if confirmed is None:
+        return _piece(
+            question, Verdict.ERROR, reply, exploration, f"{case} does not replay as a violation"
+        )
+    return _piece(question, Verdict.REFUTED, reply, exploration, "", confirmed, (sum(size), *size))
+
+
+def unmodelled(question: Question, reason: NotModelled) -> Piece:
+    """The code did something that the symbolic run does not model: nothing is known."""
+    return Piece(
+        question.claim,
+        question.part,
+        question.shape,
+        Verdict.UNKNOWN,
+        assumptions=question.assumptions,
+        detail=f"not modelled: {reason}",
+    )
+
+
+def _piece(
+    question: Question,
+    verdict: Verdict,
+    reply: Reply | None,
+    exploration: Exploration,
+    detail: str,
+    finding: Finding | None = None,
+    size: tuple[int, ...] = (),
+) -> Piece:
+    return Piece(
+        question.claim,
+        question.part,
+        question.shape,
+        verdict,
+        reply.z3 if reply else "unknown",
+        reply.cvc5 if reply else "unknown",
+        reply.resources if reply else 0,
+        reply.milliseconds if reply else 0.0,
+        question.assumptions,
+        exploration.counts,
+        detail,
+        finding,
+        size,
+    )

@@ -1,0 +1,138 @@
+"""How the results on a release's source are shown: as lines in fixed columns, and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from proofs.search.describe import describe_case
+from proofs.source.check import MAX_FEATURES, SourceReport, SourceResult
+from proofs.source.piece import RULE
+from proofs.symbolic.exploration import Counts
+from spec.trace import finding_to_json
+from spec.verdict import Verdict
+
+_QUESTIONS = {
+    "reference_may_go": "a reference goes iff",
+    "miss_tolerated_v1": "a missing feature that is read is skipped iff",
+    "miss_tolerated_v2": "a missing feature that is read is skipped iff",
+    "selected_by_window_search": "a feature is selected iff",
+}
+
+
+def print_source_report(report: SourceReport, console: Console) -> None:
+    """Print the release's exact rules, one line per claim and part, and the counterexamples."""
+
+    def line(text: str, style: str | None = None) -> None:
+        console.print(text.rstrip(), style=style, markup=False, highlight=False, soft_wrap=True)
+
+    line(
+        f"{report.release}: its source on symbolic integers, unbounded, up to {MAX_FEATURES} "
+        "features, every initial book"
+    )
+    line("\nexact rules")
+    for result in (r for r in report.results if r.is_rule):
+        name = result.claim.removeprefix(RULE)
+        formula, _, instance = result.detail.partition("; ")
+        if formula:
+            line(f"  {result.part:9} {_QUESTIONS[name]} {formula}")
+        equal = "equals" if result.verdict is Verdict.PROVED else "is not"
+        remark = f" ({instance})" if instance else ""
+        line(f"  {'':9} {equal} spec rule {name}{remark}: {_answers(result)}", _style(result))
+    line("\nclaims")
+    for result in (r for r in report.results if not r.is_rule):
+        line(f"  {_columns(result)}", _style(result))
+        if result.finding is None and result.detail:
+            line(f"      {result.detail}", _style(result))
+    for part, reason in report.unavailable.items():
+        line(f"  {'':28} {part:21} NOT AVAILABLE  {reason}")
+    findings = [result for result in report.results if result.finding is not None]
+    if findings:
+        line("\nsmallest counterexamples, replayed on plain integers")
+    for result in findings:
+        assert result.finding is not None
+        line(f"  {result.claim} by {result.part} [{result.finding.fingerprint}]", "red")
+        line(f"      {describe_case(result.finding.case)}")
+        line(f"      observed: {result.finding.observed}")
+        line(f"      expected: {result.finding.expected}")
+    total = _total(report)
+    line(
+        f"\n{len(report.results)} questions: "
+        + ", ".join(
+            f"{sum(r.verdict is verdict for r in report.results)} {verdict.name}"
+            for verdict in Verdict
+            if any(r.verdict is verdict for r in report.results)
+        )
+        + f"; {total.paths} paths, {total.queries} queries, {total.unfinished} unfinished"
+    )
+
+
+def _answers(result: SourceResult) -> str:
+    return f"{result.verdict.name} z3:{result.z3} cvc5:{result.cvc5}"
+
+
+def _columns(result: SourceResult) -> str:
+    beyond = "" if not _remark(result) else f"  {_remark(result)}"
+    return (
+        f"{result.claim:28} {result.part:21} {result.verdict.name:8} z3:{result.z3:7} "
+        f"cvc5:{result.cvc5:7} {result.shapes:4} shapes {result.counts.paths:6} paths "
+        f"{result.counts.queries:6} queries{beyond}"
+    )
+
+
+def _remark(result: SourceResult) -> str:
+    """What sets a row apart from another row of the same claim and part."""
+    if "features-in-prompt" in result.assumptions and result.part == "free":
+        return "with features-in-prompt"
+    if result.part == "book" and result.shapes == 1 and not result.assumptions:
+        return "without hash-is-content"
+    return ""
+
+
+def _style(result: SourceResult) -> str | None:
+    return None if result.verdict is Verdict.PROVED else "red"
+
+
+def _total(report: SourceReport) -> Counts:
+    """Work done, each exploration once although several claims share it."""
+    total = Counts()
+    seen: set[str] = set()
+    for result in report.results:
+        if result.part not in seen:
+            seen.add(result.part)
+            most = max(
+                (r.counts for r in report.results if r.part == result.part),
+                key=lambda counts: counts.paths,
+            )
+            total.add(most)
+    return total
+
+
+def source_report_to_json(report: SourceReport) -> dict[str, Any]:
+    """The report as JSON data, schema version 1; obligations as those of the rules' proofs."""
+    return {
+        "schema": 1,
+        "target": report.release,
+        "level": "source",
+        "obligations": [
+            {
+                "claim": result.claim,
+                "name": f"source.{result.part}.{result.claim}",
+                "group": "source",
+                "verdict": result.verdict.name,
+                "solvers": {"z3": result.z3, "cvc5": result.cvc5},
+                "rlimit": result.resources,
+                "milliseconds": round(result.milliseconds, 1),
+                "assumptions": list(result.assumptions),
+                "shapes": result.shapes,
+                "paths": result.counts.paths,
+                "queries": result.counts.queries,
+                "unfinished": result.counts.unfinished,
+                "detail": result.detail,
+                "finding": None if result.finding is None else finding_to_json(result.finding),
+            }
+            for result in report.results
+        ],
+        "unavailable": dict(report.unavailable),
+    }

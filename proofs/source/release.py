@@ -1,0 +1,224 @@
+"""A release's source, parsed and compiled piece by piece; nothing of it is imported.
+
+Functions and classes are compiled from the file as they stand. Names that they use are resolved the
+way their module would: other definitions of the same module, imports from the same package (again
+parsed, not imported), the standard library and numpy. Only what touches tensors or the machine is
+replaced, by the overrides that the caller gives; a name that nothing supplies stops the run as "not
+modelled" and never passes as a proof.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MethodType
+from typing import Any
+
+from proofs.symbolic.integers import NotModelled
+from spec.errors import InputError
+
+_IMPORTABLE = {"numpy", *sys.stdlib_module_names}
+_ANNOTATIONS_STAY_TEXT = __future__.annotations.compiler_flag
+
+
+class ReleaseSource:
+    """The files of one release.
+
+    Args:
+        package: the folder ``vllm`` of the release.
+        overrides: replacements by name, in force in every module.
+        changed: syntax trees to use instead of a file's own, by module name (for mutants).
+
+    Raises:
+        InputError: the folder is not a vLLM package.
+    """
+
+    def __init__(
+        self,
+        package: Path,
+        overrides: Mapping[str, object],
+        changed: Mapping[str, ast.Module] | None = None,
+    ) -> None:
+        if not (package / "v1" / "core").is_dir():
+            raise InputError(
+                f"{package}: no vLLM source here (no v1/core below it); name a release, or a "
+                "checkout that has the folder vllm"
+            )
+        self.package = package
+        self.overrides = dict(overrides)
+        self.changed = dict(changed or {})
+        self._modules: dict[str, SourceModule] = {}
+
+    def with_change(self, module: str, tree: ast.Module) -> ReleaseSource:
+        """The same release with one module's tree replaced."""
+        return ReleaseSource(self.package, self.overrides, {**self.changed, module: tree})
+
+    def has_module(self, name: str) -> bool:
+        """Whether the release has the module."""
+        return self._path(name).is_file()
+
+    def tree(self, name: str) -> ast.Module:
+        """The module's syntax tree.
+
+        Raises:
+            InputError: the release has no such module, or it does not parse.
+        """
+        if name in self.changed:
+            return self.changed[name]
+        path = self._path(name)
+        try:
+            return ast.parse(path.read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read as Python source ({error})") from None
+
+    def module(self, name: str) -> SourceModule:
+        """The module, parsed once."""
+        if name not in self._modules:
+            self._modules[name] = SourceModule(self, name)
+        return self._modules[name]
+
+    def _path(self, name: str) -> Path:
+        parts = name.split(".")[1:]
+        path = self.package.joinpath(*parts)
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+class _Names(dict[str, Any]):
+    """Globals of a module that are compiled or imported when they are first used."""
+
+    def __init__(self, module: SourceModule) -> None:
+        super().__init__(__builtins__=builtins.__dict__, __name__=module.name)
+        self._module = module
+
+    def __missing__(self, name: str) -> object:
+        if name in builtins.__dict__:
+            raise KeyError(name)
+        value = self._module.resolve(name)
+        self[name] = value
+        return value
+
+
+class SourceModule:
+    """One module of a release."""
+
+    def __init__(self, release: ReleaseSource, name: str) -> None:
+        self._release = release
+        self.name = name
+        self._tree = release.tree(name)
+        self._names = _Names(self)
+        self._methods: dict[tuple[str, str], Any] = {}
+
+    def resolve(self, name: str) -> object:
+        """The value of a module-level name.
+
+        Raises:
+            NotModelled: it is defined in a way that is not followed.
+        """
+        if name in self._release.overrides:
+            return self._release.overrides[name]
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if (
+                    found == name and node in self._tree.body
+                ):
+                    return self._execute(node, name)
+                case ast.Assign(targets=[ast.Name(id=found)]) if (
+                    found == name and node in self._tree.body
+                ):
+                    return self._execute(node, name)
+                case ast.Import(names=aliases):
+                    for alias in aliases:
+                        if (alias.asname or alias.name) == name:
+                            return self._import(alias.name)
+                case ast.ImportFrom(module=str(origin), names=aliases, level=0):
+                    for alias in aliases:
+                        if (alias.asname or alias.name) == name:
+                            return self._import_from(origin, alias.name)
+                case _:
+                    pass
+        raise NotModelled(f"{self.name} uses the name {name}, which is not modelled")
+
+    def definition(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
+        """Syntax tree of a function, or of a method of a class, if the module has it."""
+        body = self._tree.body
+        if class_name is not None:
+            found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == class_name]
+            body = found[0].body if found else []
+        for node in body:
+            if isinstance(node, ast.FunctionDef) and node.name == function:
+                return node
+        return None
+
+    def parameters(self, class_name: str | None, function: str) -> tuple[str, ...]:
+        """Names of a function's parameters; none if the module lacks the function."""
+        node = self.definition(class_name, function)
+        if node is None:
+            return ()
+        return tuple(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+
+    def stand_in(self, class_name: str, **attributes: object) -> Any:
+        """An object with the given attributes and, for the rest, the class's own methods."""
+        return _StandIn(self, class_name, attributes)
+
+    def method(self, class_name: str, name: str) -> Any:
+        """A method as the class defines it, unbound.
+
+        Raises:
+            NotModelled: the class has no such method.
+        """
+        if (class_name, name) not in self._methods:
+            node = self.definition(class_name, name)
+            if node is None:
+                raise NotModelled(f"{class_name}.{name} is neither given nor a method of the class")
+            self._methods[class_name, name] = self._execute(node, name, keep=False)
+        return self._methods[class_name, name]
+
+    def __getattr__(self, name: str) -> Any:
+        """A module-level definition, compiled."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._names[name]
+
+    def _execute(self, node: ast.stmt, name: str, *, keep: bool = True) -> object:
+        module = ast.Module([node], [])
+        code = compile(module, self.name, "exec", flags=_ANNOTATIONS_STAY_TEXT, dont_inherit=True)
+        place: dict[str, Any] = self._names if keep else {}
+        exec(code, self._names, place)  # noqa: S102 - the source under proof is what we run
+        return place[name]
+
+    def _import(self, name: str) -> object:
+        if name.split(".")[0] not in _IMPORTABLE:
+            raise NotModelled(f"{self.name} imports {name}, which is not modelled")
+        return importlib.import_module(name)
+
+    def _import_from(self, origin: str, name: str) -> object:
+        if origin.split(".")[0] in _IMPORTABLE:
+            return getattr(importlib.import_module(origin), name)
+        if origin.startswith("vllm.") and self._release.has_module(origin):
+            return self._release.module(origin).resolve(name)
+        raise NotModelled(f"{self.name} imports {name} from {origin}, which is not modelled")
+
+
+class _StandIn:
+    def __init__(
+        self, module: SourceModule, class_name: str, attributes: Mapping[str, object]
+    ) -> None:
+        self.__dict__.update(attributes)
+        self.__dict__["_source"] = (module, class_name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        module, class_name = self.__dict__["_source"]
+        found = module.method(class_name, name)
+        if isinstance(found, staticmethod):
+            return found.__func__
+        if isinstance(found, property):
+            assert found.fget is not None
+            return found.fget(self)
+        return MethodType(found, self)

@@ -1,0 +1,1 @@
+"""Run plain Python code on symbolic integers and enumerate every feasible path."""

@@ -1,0 +1,125 @@
+"""The decision tree of a symbolic run: forks on comparisons, and what each path returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import z3
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class Leaf(Generic[Outcome]):
+    """The end of one path: what the run returned."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A branch that the solver found infeasible.
+
+    Claims are proved with it counted as a failure, so both solvers check every prune again.
+    """
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A branch that the budget did not reach: whatever depends on it is unknown."""
+
+    reason: str
+
+
+@dataclass
+class Fork(Generic[Outcome]):
+    """A comparison, and what follows when it holds and when it does not."""
+
+    condition: z3.BoolRef
+    holds: Tree[Outcome]
+    fails: Tree[Outcome]
+
+
+Tree: TypeAlias = "Leaf[Outcome] | Fork[Outcome] | Pruned | Unfinished"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One answer on a path: forced where the other was infeasible."""
+
+    condition: z3.BoolRef
+    taken: bool
+    forced: bool
+
+
+def insert(
+    tree: Tree[Outcome] | None, decisions: list[Decision], end: Tree[Outcome]
+) -> Tree[Outcome]:
+    """Add one path to the tree; branches not yet run hold ``Unfinished`` until they are."""
+    root = tree
+    parent: Fork[Outcome] | None = None
+    went = False
+    node = root
+    for decision in decisions:
+        if not isinstance(node, Fork):
+            missing: Tree[Outcome] = Pruned() if decision.forced else Unfinished("not run")
+            node = Fork(decision.condition, missing, missing)
+            root = _attach(parent, went, node, root)
+        parent, went = node, decision.taken
+        node = node.holds if decision.taken else node.fails
+    return _attach(parent, went, end, root)
+
+
+def _attach(
+    parent: Fork[Outcome] | None, went: bool, node: Tree[Outcome], root: Tree[Outcome] | None
+) -> Tree[Outcome]:
+    if parent is None:
+        return node
+    if went:
+        parent.holds = node
+    else:
+        parent.fails = node
+    assert root is not None
+    return root
+
+
+def leaves(tree: Tree[Outcome]) -> Iterator[tuple[list[z3.BoolRef], Outcome]]:
+    """Every finished path: its conditions, and what it returned."""
+    stack: list[tuple[Tree[Outcome], list[z3.BoolRef]]] = [(tree, [])]
+    while stack:
+        node, conditions = stack.pop()
+        if isinstance(node, Leaf):
+            yield conditions, node.outcome
+        elif isinstance(node, Fork):
+            stack.append((node.fails, [*conditions, z3.Not(node.condition)]))
+            stack.append((node.holds, [*conditions, node.condition]))
+
+
+def denote(
+    tree: Tree[Outcome],
+    of_leaf: Callable[[Outcome], z3.BoolRef | bool],
+    context: z3.Context,
+    *,
+    pruned: bool = False,
+) -> z3.BoolRef:
+    """The condition under which the run ends in a leaf that satisfies ``of_leaf``.
+
+    Args:
+        tree: the decision tree.
+        of_leaf: condition for one leaf.
+        context: the tree's z3 context.
+        pruned: what a pruned branch counts as. ``False`` makes a proof of the whole condition also
+            a proof that every pruned branch is infeasible.
+    """
+    if isinstance(tree, Leaf):
+        value = of_leaf(tree.outcome)
+        return z3.BoolVal(value, context) if isinstance(value, bool) else value
+    if isinstance(tree, Fork):
+        return z3.If(
+            tree.condition,
+            denote(tree.holds, of_leaf, context, pruned=pruned),
+            denote(tree.fails, of_leaf, context, pruned=pruned),
+        )
+    return z3.BoolVal(pruned if isinstance(tree, Pruned) else False, context)
