@@ -1,0 +1,304 @@
+"""``residency check``: check the claims on a target, function by function or on its source."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from impl.target import FunctionTarget
+from impl.tensors import TensorSettings
+from impl.vllm.source import Source
+from proofs.search.check import ReportProgress, run_check
+from proofs.search.parts import CheckedPart
+from proofs.search.present import NOT_AVAILABLE, print_finding, print_report, report_to_json
+from proofs.search.results import (
+    ALL_PARTS,
+    DEFAULT_EXAMPLES,
+    CheckReport,
+    CheckSettings,
+)
+from spec.claims import claim as known_claim
+from spec.errors import InputError
+from spec.trace import finding_to_json, write_atomically
+from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
+
+INTERRUPTED_EXIT_CODE = 130
+
+
+@click.command("check")
+@click.option(
+    "--target",
+    "target_name",
+    type=click.Choice(["reference", "vllm"]),
+    default="reference",
+    show_default=True,
+    help="What to check: our reference implementation or a real vLLM.",
+)
+@click.option("--release", help="Release of vLLM, such as 0.24.0; fetched when it is not cached.")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Folder of a vLLM checkout, instead of --release.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["function", "source"]),
+    default="function",
+    show_default=True,
+    help="Call the functions with drawn cases, or prove the claims on their source.",
+)
+@click.option(
+    "--runner",
+    type=click.Choice(["V1", "V2", "both"]),
+    default="both",
+    show_default=True,
+    help="Which runner gathers.",
+)
+@click.option("--claims", help="Ids of claims, separated by commas; all when not given.")
+@click.option(
+    "--examples",
+    type=int,
+    default=DEFAULT_EXAMPLES,
+    show_default=True,
+    help="Cases drawn for each family of parts.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the same cases again.")
+@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    help="Break the reference with this named fault; may be repeated.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the results to this file.",
+)
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a page and a ready test for each violation into this folder.",
+)
+def check(
+    *,
+    target_name: str,
+    release: str | None,
+    source: Path | None,
+    level: str,
+    runner: str,
+    claims: str | None,
+    examples: int,
+    seed: int,
+    device: str,
+    faults: tuple[str, ...],
+    json_file: Path | None,
+    report_folder: Path | None,
+) -> None:
+    """Check every claim and print what became of it.
+
+    Exits 0 when all held, 1 when one is violated, 4 when one was never put to the test, 5 when
+    nothing could be run, 2 for wrong input and 130 after Ctrl-C.
+    """
+    try:
+        _refuse_contradictions(target_name, release, source, level, faults)
+        if level == "source":
+            sys.exit(_check_source(release, source, _parts(runner), claims, json_file))
+        check_settings = CheckSettings(
+            parts=_parts(runner),
+            claims=None if claims is None else _split(claims),
+            examples=examples,
+            seed=seed,
+            tensors=TensorSettings(device=device),
+        )
+        check_settings.validate()
+        target = _target(target_name, release, source, faults)
+        with _progress() as report_progress, _interrupts() as interrupted:
+            report = run_check(target, check_settings, report_progress, interrupted)
+        print_report(report)
+        if json_file is not None:
+            write_atomically(json_file, json.dumps(report_to_json(report), indent=2) + "\n")
+        if report_folder is not None:
+            _write_dossiers(report, report_folder, release, source)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    except KeyboardInterrupt:
+        click.echo("Interrupted before anything was found.", err=True)
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    sys.exit(_exit_code(report, runner))
+
+
+def _refuse_contradictions(
+    target_name: str,
+    release: str | None,
+    source: Path | None,
+    level: str,
+    faults: tuple[str, ...],
+) -> None:
+    if target_name == "vllm" and (release is None) == (source is None):
+        raise InputError("--target vllm needs either --release R or --source DIR")
+    if target_name == "reference" and (release is not None or source is not None):
+        raise InputError("--release and --source name a vLLM; add --target vllm")
+    if target_name == "reference" and level == "source":
+        raise InputError("--level source reads the source of a vLLM; add --target vllm")
+    if target_name == "vllm" and faults:
+        raise InputError("--fault breaks the reference; it cannot be used with --target vllm")
+
+
+def _split(names: str) -> tuple[str, ...]:
+    chosen = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not chosen:
+        raise InputError("--claims is empty; give ids separated by commas")
+    return chosen
+
+
+def _parts(runner: str) -> tuple[CheckedPart, ...]:
+    """Everything but the gather of the runner that was not asked for."""
+    left_out: dict[str, tuple[CheckedPart, ...]] = {
+        "V1": ("V2", "V1 with V2"),
+        "V2": ("V1", "V1 with V2"),
+        "both": (),
+    }
+    return tuple(part for part in ALL_PARTS if part not in left_out[runner])
+
+
+def _vllm_source(release: str | None, source: Path | None) -> Source:
+    from impl.vllm.fetch import fetch
+    from impl.vllm.source import from_directory
+
+    if source is not None:
+        return from_directory(source)
+    assert release is not None
+    return fetch(release)
+
+
+def _target(
+    name: str, release: str | None, source: Path | None, faults: tuple[str, ...]
+) -> FunctionTarget:
+    if name == "reference":
+        from impl.reference.target import ReferenceTarget
+
+        return ReferenceTarget(faults=frozenset(faults))
+    from impl.vllm.target import VllmTarget
+
+    return VllmTarget(_vllm_source(release, source))
+
+
+def _check_source(
+    release: str | None,
+    source: Path | None,
+    parts: tuple[CheckedPart, ...],
+    claims: str | None,
+    json_file: Path | None,
+) -> int:
+    """Prove or refute the claims on the source, print the results and return the exit code."""
+    from proofs.source.check import check_source
+
+    wanted = None if claims is None else _split(claims)
+    for claim in wanted or ():
+        known_claim(claim)
+    vllm = _vllm_source(release, source)
+    report = check_source(vllm.package, vllm.name, parts=parts)
+    results = [
+        result
+        for result in report.results
+        if not result.is_rule and (wanted is None or result.claim in wanted)
+    ]
+    click.echo(f"{vllm.name}, source, for all integers")
+    for part, reason in report.unavailable.items():
+        click.echo(f"{'':<28} {part:<20} {NOT_AVAILABLE:<13}  {reason}")
+    for result in results:
+        assumed = f"  assuming {', '.join(result.assumptions)}" if result.assumptions else ""
+        click.echo(
+            f"{result.claim:<28} {result.part:<20} {result.verdict.name:<13} "
+            f"{result.shapes:>6} shapes{assumed}  {result.detail}".rstrip()
+        )
+    findings = [result.finding for result in results if result.finding is not None]
+    for finding in findings:
+        print_finding(finding)
+    if json_file is not None:
+        data = {
+            "schema": 1,
+            "target": vllm.name,
+            "level": "source",
+            "results": [
+                {
+                    "claim": result.claim,
+                    "part": result.part,
+                    "verdict": result.verdict.name,
+                    "shapes": result.shapes,
+                    "assumptions": list(result.assumptions),
+                }
+                for result in results
+            ],
+            "findings": [finding_to_json(finding) for finding in findings],
+        }
+        write_atomically(json_file, json.dumps(data, indent=2) + "\n")
+    return exit_code(result.verdict for result in results)
+
+
+@contextmanager
+def _progress() -> Iterator[ReportProgress | None]:
+    """A progress bar on a terminal, and nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def report_progress(activity: str, done: int, total: int) -> None:
+            bar.update(task, description=activity, completed=done, total=total)
+
+        yield report_progress
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed; a second one stops at once.
+
+    A flag, since an exception may be raised, and lost, in any callback of a library.
+    """
+    asked: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _write_dossiers(
+    report: CheckReport, folder: Path, release: str | None, source: Path | None
+) -> None:
+    from proofs.report import TargetInfo, write_dossier
+
+    target_info: TargetInfo = {"name": report.target, "release": release, "source": source}
+    for finding in report.findings:
+        for path in write_dossier(finding, folder, target_info):
+            click.echo(f"wrote {path}")
+
+
+def _exit_code(report: CheckReport, runner: str) -> int:
+    if report.interrupted:
+        return INTERRUPTED_EXIT_CODE
+    if any(result.part == runner and result.verdict is None for result in report.results):
+        return exit_code([Verdict.ERROR])
+    return exit_code(report.verdicts)

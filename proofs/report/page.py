@@ -1,0 +1,73 @@
+"""A Markdown page about one finding, for a reviewer who has never heard of this project."""
+
+from __future__ import annotations
+
+from impl.vllm.load import patches_for
+from proofs.report.literals import printable
+from proofs.report.picture import picture
+from proofs.report.reach import reach_of
+from proofs.report.ready_test import environment
+from proofs.report.target_info import (
+    TargetInfo,
+    broken_assumption,
+    digest_of,
+    import_path,
+    is_vllm,
+    part_of,
+)
+from spec.assumptions import assumption
+from spec.cases import BookCase
+from spec.claims import claim as claim_of
+from spec.findings import Finding
+
+
+def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | None) -> str:
+    """The text of the page.
+
+    Args:
+        finding: what was found.
+        info: the target it was found on.
+        json_name: file that holds the case.
+        test_name: file of the ready test, or ``None`` where there is none.
+    """
+    claim = claim_of(finding.claim)
+    part = part_of(finding, info)
+    broken = broken_assumption(part)
+    return (
+        environment()
+        .get_template("page.md.jinja")
+        .render(
+            claim=claim,
+            verdict=_verdict(finding),
+            target=printable(finding.target),
+            mechanism=printable(finding.mechanism),
+            fingerprint=finding.fingerprint,
+            digest=digest_of(info),
+            picture=picture(finding.case),
+            has_positions=not isinstance(finding.case, BookCase),
+            observed=printable(finding.observed),
+            expected=printable(finding.expected),
+            why=claim.why[0].upper() + claim.why[1:],
+            reach=reach_of(finding),
+            reproduce=_reproduce(info, test_name, finding.claim),
+            has_test=test_name is not None,
+            json_name=json_name,
+            broken=broken,
+            assumptions=[a for a in map(assumption, claim.assumptions) if a != broken],
+            not_expected=claim.not_expected,
+            patches=patches_for(part) if is_vllm(info) else (),
+        )
+    )
+
+
+def _verdict(finding: Finding) -> str:
+    return (
+        f"**{printable(finding.target)} breaks the claim that "
+        f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}.**"
+    )
+
+
+def _reproduce(info: TargetInfo, test_name: str | None, claim_id: str) -> str:
+    if test_name is None:
+        return f"residency check --target reference --claims {claim_id}"
+    return f"PYTHONPATH={import_path(info)} python -m pytest {test_name}"

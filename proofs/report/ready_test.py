@@ -1,0 +1,226 @@
+"""A test file for upstream that fails on the release with the finding and passes without it.
+
+It holds the smallest case as literals, what the claim asks for as the oracle computes it, and the
+call of the real function in the forms of all covered releases; it needs nothing of this project.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from proofs.report.literals import (
+    LINE_LENGTH,
+    allow_long_strings,
+    assignment,
+    printable,
+    wrapped,
+)
+from proofs.report.reach import reach_of
+from proofs.report.target_info import broken_assumption
+from spec.book import SpecBook
+from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.claims import claim as claim_of
+from spec.feature import Feature
+from spec.findings import Finding
+from spec.gather import InteriorMiss, expected_gather
+from spec.geometry import meets
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_MERGE_DIFFERS = "merged embeddings differ"
+
+PlainFeature = tuple[str, int, int, list[bool] | None]
+
+
+@cache
+def environment() -> Environment:
+    """Templates for Python and Markdown; values are escaped by the filters that put them in."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=False,  # noqa: S701 -- no HTML: literals.py escapes for Python and for prose
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    made.globals["assignment"] = assignment
+    return made
+
+
+def ready_test(finding: Finding, part: str, name: str) -> str:
+    """The text of the test file.
+
+    Args:
+        finding: what was found.
+        part: the part it was found on, such as ``V2``.
+        name: the test function's name, without ``test_``.
+    """
+    values: dict[str, Any] = {
+        "docstring": _docstring(finding, part),
+        "test_name": name,
+        "claim": finding.claim,
+        "case": finding.case,
+    }
+    match finding.case:
+        case GatherCase() as case:
+            template = "gather.py.jinja"
+            values |= _gather_values(finding, case, part)
+        case FreeCase() as case:
+            template = "free.py.jinja"
+            values |= {
+                "book_class": _book_class(case.is_encoder_decoder),
+                "features": _plain(case.features),
+                "progress": [
+                    (
+                        moment.num_computed_tokens,
+                        moment.num_output_placeholders,
+                        moment.num_drafts_in_flight,
+                    )
+                    for moment in case.progress
+                ],
+            }
+        case BookCase() as case:
+            template = "book.py.jinja"
+            values |= {
+                "book_class": _book_class(case.is_encoder_decoder),
+                "is_encoder_decoder": case.is_encoder_decoder,
+                "requests": [_plain(features) for features in case.requests],
+                "operations": _operations(case, finding.claim == "book-exact"),
+            }
+        case WindowCase() as case:
+            template = "window.py.jinja"
+            values |= {
+                "features": _plain(case.features),
+                "expected": [
+                    index
+                    for index, feature in enumerate(case.features)
+                    if meets(feature.offset, feature.length, case.start, case.end)
+                ],
+            }
+        case RowRangeCase() as case:
+            template = "row_range.py.jinja"
+            values |= {"mask": list(case.is_embed)}
+    return allow_long_strings(environment().get_template(template).render(values))
+
+
+def _docstring(finding: Finding, part: str) -> str:
+    broken = broken_assumption(part)
+    claim = claim_of(finding.claim)
+    reach = reach_of(finding)
+    first = f"{claim.sentence[0].upper()}{claim.sentence[1:]}."
+    observed, expected = finding.observed.rstrip("."), finding.expected.rstrip(".")
+    seen = f"Observed: {observed}. Asked for: {expected}."
+    paragraphs = [
+        wrapped(f"Found on {finding.target}. {seen}"),
+        wrapped(f"Why it matters: {claim.why}. Numbers are pull requests and issues."),
+        wrapped(f"Reached in default settings: {reach.answer}; {reach.sentence}."),
+    ]
+    if broken is not None:
+        paragraphs.insert(1, wrapped(f"The case breaks on purpose that {broken.sentence}."))
+    opening = textwrap.fill(printable(first), LINE_LENGTH, initial_indent='"""')
+    return "\n\n".join([opening, *paragraphs]) + '\n"""'
+
+
+def _book_class(is_encoder_decoder: bool) -> str:
+    return "EncoderDecoderCacheManager" if is_encoder_decoder else "EncoderCacheManager"
+
+
+def _plain(features: Sequence[Feature]) -> list[PlainFeature]:
+    return [
+        (
+            feature.identifier,
+            feature.offset,
+            feature.length,
+            None if feature.is_embed is None else list(feature.is_embed),
+        )
+        for feature in features
+    ]
+
+
+def _gather_values(finding: Finding, case: GatherCase, part: str) -> dict[str, Any]:
+    compares = finding.claim == "runners-agree"
+    expected = expected_gather(case)
+    values: dict[str, Any] = {
+        "runners": ["V1", "V2"] if compares else [part],
+        "compares_runners": compares,
+        "checks_merge": finding.mechanism == _MERGE_DIFFERS,
+        "look_ahead": case.draft_lookahead,
+        "requests": [
+            {
+                "num_computed_tokens": request.num_computed_tokens,
+                "num_scheduled_tokens": request.num_scheduled_tokens,
+                "prefill_len": request.prefill_len,
+                "features": _plain(request.features),
+            }
+            for request in case.requests
+        ],
+        "resident": {output.identifier: output.num_rows for output in case.resident},
+        "missing": None,
+    }
+    if isinstance(expected, InteriorMiss):
+        return values | {"missing": expected.identifier, "checks_merge": False}
+    return values | {
+        "expected_mask": list(expected.mask),
+        "expected_rows": [(row.identifier, row.row) for row in expected.rows],
+    }
+
+
+def _operations(case: BookCase, with_answers: bool) -> list[tuple[Any, ...]]:
+    plain: list[tuple[Any, ...]] = [
+        (operation.action, operation.request, operation.feature) for operation in case.operations
+    ]
+    if not with_answers:
+        return plain
+    return [
+        (*operation, answer)
+        for operation, answer in zip(plain, _expected_answers(case), strict=True)
+    ]
+
+
+def _expected_answers(case: BookCase) -> list[str | list[str]]:
+    """What the oracle's book answers to each operation; notices for the end of a pass."""
+    answers: list[str | list[str]] = []
+    if case.is_encoder_decoder:
+        held: dict[tuple[int, int], int] = {}
+        for operation in case.operations:
+            occurrence = (operation.request, operation.feature)
+            answer = "done"
+            if operation.action == "take":
+                rows = case.requests[operation.request][operation.feature].num_rows
+                fits = rows <= case.cache_size - sum(held.values())
+                answer = "allocated" if fits else "refused"
+                if fits:
+                    held[occurrence] = held.get(occurrence, 0) + rows
+            elif operation.action == "drop":
+                held.pop(occurrence, None)
+            elif operation.action == "finish":
+                held = {o: rows for o, rows in held.items() if o[0] != operation.request}
+            elif operation.action == "reset":
+                held.clear()
+            answers.append(answer)
+        return answers
+    book = SpecBook(case.cache_size)
+    for operation in case.operations:
+        occurrence = (operation.request, operation.feature)
+        match operation.action:
+            case "take":
+                feature = case.requests[operation.request][operation.feature]
+                answers.append(book.take(occurrence, feature))
+                continue
+            case "drop":
+                book.drop(occurrence)
+            case "finish":
+                for taken in book.occurrences_of(operation.request):
+                    book.drop(taken)
+            case "end_pass":
+                answers.append(sorted(book.end_pass()))
+                continue
+            case "reset":
+                book.reset()
+        answers.append("done")
+    return answers
