@@ -1,0 +1,197 @@
+"""Hypothesis profiles, the device that tensors live on, and the pool of cases that tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TypeAlias
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from impl.reference.target import ReferenceTarget
+from impl.target import FunctionTarget
+from impl.tensors import TensorSettings
+from proofs.search import strategies
+from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase
+from spec.claims import CLAIMS
+from spec.feature import Feature
+from spec.findings import Finding
+from spec.monitor import check, check_runners_agree
+
+CUDA_UNTESTED = (
+    "CUDA WAS NOT TESTED: no CUDA device here; every test that takes a device ran on cpu only"
+)
+
+settings.register_profile("dev", max_examples=60, deadline=None)
+settings.register_profile(
+    "ci", max_examples=200, deadline=None, derandomize=True, print_blob=True, database=None
+)
+settings.register_profile("nightly", max_examples=5000, deadline=None, print_blob=True)
+if find_spec("hypothesis_crosshair_provider"):
+    settings.register_profile(
+        "crosshair",
+        backend="crosshair",
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+settings.load_profile("dev")
+
+FindingsOf: TypeAlias = Callable[[FunctionTarget, Case], tuple[Finding, ...]]
+"""Observes a target with a case, and checks every claim on what was seen."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that take a ``device`` on the CPU, and on CUDA where there is one."""
+    if "device" in metafunc.fixturenames:
+        cuda = ["cuda"] if torch.cuda.is_available() else []
+        metafunc.parametrize("device", ["cpu", *cuda])
+
+
+def pytest_report_header() -> str | None:
+    """Say first when CUDA is not tested."""
+    return None if torch.cuda.is_available() else CUDA_UNTESTED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say last when CUDA was not tested."""
+    if not torch.cuda.is_available():
+        terminalreporter.write_line(CUDA_UNTESTED, red=True, bold=True)
+
+
+def drawn(strategy: SearchStrategy[Case], count: int) -> list[Case]:
+    """The same ``count`` draws (less repetitions) on every run."""
+    cases: dict[Case, None] = {}
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        backend="hypothesis",
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(case: Case) -> None:
+        cases[case] = None
+
+    collect()
+    return list(cases)
+
+
+def findings_of(target: FunctionTarget, case: Case) -> tuple[Finding, ...]:
+    """Findings on all parts of the target that the case concerns."""
+    match case:
+        case GatherCase():
+            tensors = TensorSettings()
+            first = target.gather(case, "V1", tensors)
+            second = target.gather(case, "V2", tensors)
+            return (
+                *check(case, first, f"{target.name} V1"),
+                *check(case, second, f"{target.name} V2"),
+                *check_runners_agree(case, first, second, target.name),
+            )
+        case FreeCase():
+            return check(case, target.free(case), target.name)
+        case BookCase():
+            return check(case, target.book(case), target.name)
+        case RowRangeCase():
+            return check(case, target.row_range(case), target.name)
+    return check(case, target.window(case), target.name)
+
+
+def _directed_cases() -> list[Case]:
+    """Known hard spots of the book, which take a chain of events that draws seldom make."""
+    x, y, z = Feature(0, 4, "X"), Feature(0, 4, "Y"), Feature(0, 4, "Z")
+    smaller = Feature(0, 2, "W")
+
+    def operations(text: str) -> tuple[BookOperation, ...]:
+        actions = {"t": "take", "d": "drop", "f": "finish"}
+        return tuple(
+            BookOperation("end_pass")
+            if word == "end"
+            else BookOperation(actions[word[0]], int(word[1]))
+            for word in text.split()
+        )
+
+    requests = ((x,), (y,), (z,), (x,), (smaller,))
+    again = ((x, Feature(4, 4, "X")), (y,))
+    return [
+        # X and Y unreferenced, X longest: Z evicts X, then X evicts Y: only Y may be announced.
+        BookCase(8, requests, operations("t0 t1 d0 d1 t2 t3 end end")),
+        # Y unreferenced longest although X came first.
+        BookCase(8, requests, operations("t0 t1 d1 d0 t2 end")),
+        # A hit in between saves X.
+        BookCase(8, requests, operations("t0 t1 d0 d1 t3 t2 end d3 t1 end")),
+        # Room for a small item without an eviction; the exact fit; no room.
+        BookCase(6, requests, operations("t0 t4 d4 t4 d0 t1 t2 end")),
+        # One request twice, another one beside it.
+        BookCase(
+            4,
+            again,
+            (
+                BookOperation("take", 0, 0),
+                BookOperation("take", 0, 1),
+                BookOperation("drop", 0, 0),
+                BookOperation("take", 1, 0),
+                BookOperation("drop", 0, 1),
+                BookOperation("take", 1, 0),
+                BookOperation("end_pass"),
+                BookOperation("reset"),
+                BookOperation("take", 1, 0),
+            ),
+        ),
+        # An encoder-decoder item counted twice is credited twice.
+        BookCase(12, ((x,),), operations("t0 t0 d0 t0 f0"), is_encoder_decoder=True),
+        # One hash with two row counts: each may come first.
+        BookCase(
+            8,
+            ((Feature(0, 2, "X"),), (x,)),
+            operations("t0 t1 d0 d1 t1 t0 d1 d0"),
+            content_is_hashed=False,
+        ),
+        BookCase(
+            8,
+            ((x,), (Feature(0, 2, "X"),)),
+            operations("t0 t1 d1 d0 t1"),
+            content_is_hashed=False,
+        ),
+    ]
+
+
+@pytest.fixture(scope="session", name="findings_of")
+def findings_of_fixture() -> FindingsOf:
+    """:func:`findings_of` for tests, which cannot import this module."""
+    return findings_of
+
+
+@pytest.fixture(scope="session", name="drawn")
+def drawn_fixture() -> Callable[[SearchStrategy[Case], int], list[Case]]:
+    """:func:`drawn` for tests, which cannot import this module."""
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def case_pool() -> tuple[Case, ...]:
+    """A fixed pool: witnesses, directed cases and draws of every strategy."""
+    pool = [claim.witness for claim in CLAIMS] + _directed_cases()
+    for strategy, count in (
+        (strategies.gather_cases(), 400),
+        (strategies.free_cases(), 150),
+        (strategies.book_cases(), 300),
+        (strategies.book_cases(content_is_hashed=False), 60),
+        (strategies.encoder_decoder_book_cases(), 80),
+        (strategies.window_cases(), 80),
+        (strategies.row_range_cases(), 40),
+    ):
+        pool += drawn(strategy, count)
+    return tuple(dict.fromkeys(pool))
+
+
+@pytest.fixture(scope="session")
+def reference() -> ReferenceTarget:
+    """The reference without faults."""
+    return ReferenceTarget()
