@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,16 +19,16 @@ from impl.tensors import TensorSettings
 from impl.vllm.source import Source
 from proofs.search.check import ReportProgress, run_check
 from proofs.search.parts import CheckedPart
-from proofs.search.present import NOT_AVAILABLE, print_finding, print_report, report_to_json
+from proofs.search.present import print_report, report_to_json
 from proofs.search.results import (
     ALL_PARTS,
     DEFAULT_EXAMPLES,
     CheckReport,
     CheckSettings,
 )
-from spec.claims import claim as known_claim
 from spec.errors import InputError
-from spec.trace import finding_to_json, write_atomically
+from spec.findings import Finding
+from spec.trace import write_atomically
 from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
 
 INTERRUPTED_EXIT_CODE = 130
@@ -113,8 +113,6 @@ def check(
     """
     try:
         _refuse_contradictions(target_name, release, source, level, faults)
-        if level == "source":
-            sys.exit(_check_source(release, source, _parts(runner), claims, json_file))
         check_settings = CheckSettings(
             parts=_parts(runner),
             claims=None if claims is None else _split(claims),
@@ -123,6 +121,8 @@ def check(
             tensors=TensorSettings(device=device),
         )
         check_settings.validate()
+        if level == "source":
+            sys.exit(_check_source(release, source, check_settings, json_file, report_folder))
         target = _target(target_name, release, source, faults)
         with _progress() as report_progress, _interrupts() as interrupted:
             report = run_check(target, check_settings, report_progress, interrupted)
@@ -130,7 +130,7 @@ def check(
         if json_file is not None:
             write_atomically(json_file, json.dumps(report_to_json(report), indent=2) + "\n")
         if report_folder is not None:
-            _write_dossiers(report, report_folder, release, source)
+            _write_dossiers(report.findings, report_folder, report.target, release, source)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
@@ -199,54 +199,23 @@ def _target(
 def _check_source(
     release: str | None,
     source: Path | None,
-    parts: tuple[CheckedPart, ...],
-    claims: str | None,
+    settings: CheckSettings,
     json_file: Path | None,
+    report_folder: Path | None,
 ) -> int:
-    """Prove or refute the claims on the source, print the results and return the exit code."""
-    from proofs.source.check import check_source
+    """Prove or refute the claims on the source; the exit code."""
+    from proofs.source_command import only_claims, show, source_report
 
-    wanted = None if claims is None else _split(claims)
-    for claim in wanted or ():
-        known_claim(claim)
+    console = Console()
     vllm = _vllm_source(release, source)
-    report = check_source(vllm.package, vllm.name, parts=parts)
-    results = [
-        result
-        for result in report.results
-        if not result.is_rule and (wanted is None or result.claim in wanted)
-    ]
-    click.echo(f"{vllm.name}, source, for all integers")
-    for part, reason in report.unavailable.items():
-        click.echo(f"{'':<28} {part:<20} {NOT_AVAILABLE:<13}  {reason}")
-    for result in results:
-        assumed = f"  assuming {', '.join(result.assumptions)}" if result.assumptions else ""
-        click.echo(
-            f"{result.claim:<28} {result.part:<20} {result.verdict.name:<13} "
-            f"{result.shapes:>6} shapes{assumed}  {result.detail}".rstrip()
-        )
-    findings = [result.finding for result in results if result.finding is not None]
-    for finding in findings:
-        print_finding(finding)
-    if json_file is not None:
-        data = {
-            "schema": 1,
-            "target": vllm.name,
-            "level": "source",
-            "results": [
-                {
-                    "claim": result.claim,
-                    "part": result.part,
-                    "verdict": result.verdict.name,
-                    "shapes": result.shapes,
-                    "assumptions": list(result.assumptions),
-                }
-                for result in results
-            ],
-            "findings": [finding_to_json(finding) for finding in findings],
-        }
-        write_atomically(json_file, json.dumps(data, indent=2) + "\n")
-    return exit_code(result.verdict for result in results)
+    report = only_claims(source_report(vllm, console, settings.parts), settings.claims)
+    code = show(report, console, json_file)
+    if not report.results:
+        click.echo("Nothing was run.")
+    if report_folder is not None:
+        findings = [result.finding for result in report.results if result.finding is not None]
+        _write_dossiers(findings, report_folder, vllm.name, release, source)
+    return code
 
 
 @contextmanager
@@ -286,12 +255,16 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
 
 def _write_dossiers(
-    report: CheckReport, folder: Path, release: str | None, source: Path | None
+    findings: Iterable[Finding],
+    folder: Path,
+    target_name: str,
+    release: str | None,
+    source: Path | None,
 ) -> None:
     from proofs.report import TargetInfo, write_dossier
 
-    target_info: TargetInfo = {"name": report.target, "release": release, "source": source}
-    for finding in report.findings:
+    target_info: TargetInfo = {"name": target_name, "release": release, "source": source}
+    for finding in findings:
         for path in write_dossier(finding, folder, target_info):
             click.echo(f"wrote {path}")
 

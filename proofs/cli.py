@@ -8,6 +8,7 @@ import click
 
 from proofs.check_command import check
 from proofs.prove_command import INTERRUPTED_EXIT_CODE, prove_options, run_or_usage_error
+from proofs.source.check import MAX_FEATURES
 from proofs.source_command import prove_source
 from proofs.vllm_command import vllm
 from spec.errors import InputError
@@ -32,8 +33,17 @@ def main() -> None:
     metavar="RELEASE|DIR",
     help="Prove the claims on the source of this vLLM instead of on the rules. Takes --json only.",
 )
+@click.option(
+    "--max-features",
+    type=click.IntRange(1, MAX_FEATURES),
+    default=MAX_FEATURES,
+    show_default=True,
+    help="With --source-of: features of a request at once. Fewer are quicker and prove less.",
+)
 @click.pass_context
-def prove_command(context: click.Context, /, source_of: str | None, **options: Any) -> None:
+def prove_command(
+    context: click.Context, /, source_of: str | None, max_features: int, **options: Any
+) -> None:
     """Prove the rules for all integers; or, with --source-of, a release's own source."""
     if source_of is None:
         context.exit(run_or_usage_error(**options))
@@ -41,7 +51,7 @@ def prove_command(context: click.Context, /, source_of: str | None, **options: A
         if options[name]:
             raise click.UsageError(f"--source-of does not take {name.split('_')[0]} options")
     try:
-        code = prove_source(source_of, options["json_file"])
+        code = prove_source(source_of, options["json_file"], max_features)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:

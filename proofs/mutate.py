@@ -104,20 +104,25 @@ def _away(operator: ast.cmpop) -> ast.operator:
 
 
 def _replaced(tree: ast.Module, node: ast.expr, replacement: ast.expr) -> ast.Module:
-    """A copy of the module in which one node is another; the original stays as it is."""
-    changed = copy.deepcopy(tree)
-    position = _path_to(tree, node)
-    target: ast.AST = changed
-    for name, index in position[:-1]:
-        child = getattr(target, name)
-        target = child if index is None else child[index]
-    name, index = position[-1]
-    fixed = ast.copy_location(copy.deepcopy(replacement), node)
-    if index is None:
-        setattr(target, name, fixed)
-    else:
-        getattr(target, name)[index] = fixed
-    ast.fix_missing_locations(changed)
+    """A copy of the module in which one node is another; the original stays as it is.
+
+    Only the nodes above the change are copied: modules of engines are large, and nothing else
+    differs.
+    """
+    fixed = ast.fix_missing_locations(ast.copy_location(copy.deepcopy(replacement), node))
+    changed = copy.copy(tree)
+    above: ast.AST = changed
+    path = _path_to(tree, node)
+    for step, (name, index) in enumerate(path):
+        child = getattr(above, name)
+        below = (
+            fixed if step == len(path) - 1 else copy.copy(child if index is None else child[index])
+        )
+        if index is None:
+            setattr(above, name, below)
+        else:
+            setattr(above, name, [*child[:index], below, *child[index + 1 :]])
+        above = below
     return changed
 
 

@@ -1,8 +1,10 @@
-"""``residency prove --source-of``: the claims on the source of one vLLM."""
+"""The claims on the source of one vLLM, for ``residency prove`` and ``residency check``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from impl.vllm.fetch import fetch
 from impl.vllm.source import Source, from_directory
 from proofs.solvers import require_solvers
-from proofs.source.check import check_source
+from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
 from spec.trace import write_atomically
 from spec.verdict import exit_code
@@ -29,7 +31,9 @@ def named_source(release_or_folder: str) -> Source:
     return fetch(release_or_folder)
 
 
-def prove_source(release_or_folder: str, json_file: Path | None = None) -> int:
+def prove_source(
+    release_or_folder: str, json_file: Path | None = None, max_features: int = MAX_FEATURES
+) -> int:
     """Prove or refute every claim on the source, print the result, write the file asked for.
 
     Returns:
@@ -39,9 +43,29 @@ def prove_source(release_or_folder: str, json_file: Path | None = None) -> int:
         InputError: an unknown release, a folder without vLLM, a missing solver, or a file that
             cannot be written.
     """
-    require_solvers()
-    source = named_source(release_or_folder)
     console = Console()
+    source = named_source(release_or_folder)
+    return show(source_report(source, console, max_features=max_features), console, json_file)
+
+
+def source_report(
+    source: Source,
+    console: Console,
+    parts: Sequence[str] | None = None,
+    max_features: int = MAX_FEATURES,
+) -> SourceReport:
+    """Run the questions on the source, with a progress bar on a terminal.
+
+    Args:
+        source: a vLLM.
+        console: where the progress is shown.
+        parts: parts to check; all by default.
+        max_features: features of a request at once, 1 to 3.
+
+    Raises:
+        InputError: a missing solver, or source that cannot be read.
+    """
+    require_solvers()
     with Progress(
         TextColumn(source.name),
         BarColumn(),
@@ -51,11 +75,34 @@ def prove_source(release_or_folder: str, json_file: Path | None = None) -> int:
         disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task("", total=None)
-        report = check_source(
+        return check_source(
             source.package,
             source.name,
+            parts=parts,
+            max_features=max_features,
             advance=lambda done, total: progress.update(task, completed=done, total=total),
         )
+
+
+def only_claims(report: SourceReport, claims: Sequence[str] | None) -> SourceReport:
+    """The report without the rules, and with the given claims only; all of them when ``None``."""
+    kept = (
+        result
+        for result in report.results
+        if not result.is_rule and (claims is None or result.claim in claims)
+    )
+    return replace(report, results=tuple(kept))
+
+
+def show(report: SourceReport, console: Console, json_file: Path | None) -> int:
+    """Print the report and write the file asked for.
+
+    Returns:
+        The exit code of the worst verdict.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     print_source_report(report, console)
     if json_file is not None:
         write_atomically(json_file, json.dumps(source_report_to_json(report), indent=2) + "\n")

@@ -11,7 +11,8 @@ from spec.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, Windo
 from spec.findings import Finding, finding
 from spec.gather import Gathered, InteriorMiss, ReadFeature, expected_gather, read_features
 from spec.geometry import count_rows_before, meets
-from spec.monitor_book import check_book, check_free
+from spec.monitor_book import check_book
+from spec.monitor_free import check_free
 from spec.observations import (
     BookObservation,
     FreeObservation,

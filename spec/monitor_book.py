@@ -1,132 +1,12 @@
-"""Check the claims about the book, and about *free*, on an observation."""
+"""Check the claims about the book on an observation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from spec.book import SpecBook
-from spec.cases import BookCase, FreeCase, Progress
-from spec.feature import rows_by_identifier
+from spec.book import SpecBook, SpecEncoderDecoderBook
+from spec.cases import BookCase
 from spec.findings import Finding, finding
-from spec.observations import (
-    BookObservation,
-    BookState,
-    BookStep,
-    ErrorSeen,
-    FreeMoment,
-    FreeObservation,
-)
-from spec.rules import cannot_be_read_from, may_drop_encoder_decoder_reference
-
-
-def check_free(case: FreeCase, observation: FreeObservation, target: str) -> tuple[Finding, ...]:
-    """Compare what *free* let go, moment by moment, with what may still be read.
-
-    Stops at the first moment that contradicts a claim: what follows grows out of it.
-
-    Raises:
-        ValueError: moments are missing although there was no error.
-    """
-    _require_complete(observation.moments, case.progress, observation.error)
-    rows = rows_by_identifier(case.features)
-    dropped: set[int] = set()
-    for index, (progress, moment) in enumerate(
-        zip(case.progress, observation.moments, strict=False)
-    ):
-        found = _check_drops(case, progress, moment, index, target)
-        dropped.update(moment.dropped)
-        if not found and not case.is_encoder_decoder:
-            found = _check_still_held(case, progress, moment, dropped, index, target)
-        if not found:
-            found = _check_free_slots(case, rows, moment, dropped, index, target)
-        if found:
-            return tuple(found)
-    if observation.error is not None:
-        return (
-            finding(
-                "no-error",
-                case,
-                observed=f"{observation.error.type}: {observation.error.message}",
-                expected="free raises nothing",
-                target=target,
-                mechanism=f"free raises {observation.error.type}",
-            ),
-        )
-    return ()
-
-
-def _check_drops(
-    case: FreeCase, progress: Progress, moment: FreeMoment, index: int, target: str
-) -> list[Finding]:
-    floor = progress.num_computed_tokens - progress.num_drafts_in_flight
-    for feature_index in moment.dropped:
-        feature = case.features[feature_index]
-        if case.is_encoder_decoder:
-            safe = may_drop_encoder_decoder_reference(progress.num_computed_tokens)
-            wanted = "kept until the first step has run"
-        else:
-            safe = cannot_be_read_from(feature.offset, feature.length, floor)
-            wanted = (
-                f"kept while its end {feature.end} is past {progress.num_computed_tokens} computed "
-                f"- {progress.num_drafts_in_flight} drafts in flight = {floor}"
-            )
-        if not safe:
-            return [
-                finding(
-                    "freed-not-needed",
-                    case,
-                    observed=f"moment {index}: the reference to {feature.describe()} is dropped",
-                    expected=wanted,
-                    target=target,
-                    mechanism="reference dropped while it can still be read",
-                )
-            ]
-    return []
-
-
-def _check_still_held(
-    case: FreeCase,
-    progress: Progress,
-    moment: FreeMoment,
-    dropped: set[int],
-    index: int,
-    target: str,
-) -> list[Finding]:
-    floor = progress.num_computed_tokens - progress.num_drafts_in_flight
-    references = dict(moment.book.references)
-    for feature_index, feature in enumerate(case.features):
-        needed = feature_index not in dropped and feature.has_row_at_or_past(floor)
-        if needed and not references.get(feature.identifier):
-            return [
-                finding(
-                    "held-until-last-use",
-                    case,
-                    observed=f"moment {index}: {feature.identifier} is unreferenced",
-                    expected=f"referenced: {feature.describe()} was taken and has a row at or past "
-                    f"{floor}",
-                    target=target,
-                    mechanism="entry unreferenced before its last taken occurrence",
-                )
-            ]
-    return []
-
-
-def _check_free_slots(
-    case: FreeCase,
-    rows: dict[str, int],
-    moment: FreeMoment,
-    dropped: set[int],
-    index: int,
-    target: str,
-) -> list[Finding]:
-    if case.is_encoder_decoder:
-        held = sum(f.num_rows for i, f in enumerate(case.features) if i not in dropped)
-        wrong = _wrong_slots(case.cache_size, held, held, moment.book)
-    else:
-        wrong = _wrong_entry_slots(case.cache_size, rows, moment.book)
-    if wrong is None:
-        return []
-    return [_slots_finding(case, f"moment {index}", wrong, case.is_encoder_decoder, target)]
+from spec.observations import BookObservation, BookStep, request_name
+from spec.slots import require_complete, slots_finding, wrong_entry_slots, wrong_slots
 
 
 def check_book(case: BookCase, observation: BookObservation, target: str) -> tuple[Finding, ...]:
@@ -141,7 +21,7 @@ def check_book(case: BookCase, observation: BookObservation, target: str) -> tup
     if case.is_encoder_decoder:
         return _check_encoder_decoder_book(case, observation, target)
     book = SpecBook(case.cache_size)
-    _require_complete(observation.steps, case.operations, observation.error)
+    require_complete(observation.steps, case.operations, observation.error)
     rows: dict[str, int] = {}
     present: set[str] = set()
     for index, (operation, step) in enumerate(
@@ -153,7 +33,9 @@ def check_book(case: BookCase, observation: BookObservation, target: str) -> tup
         match operation.action:
             case "take":
                 feature = case.requests[operation.request][operation.feature]
-                wanted_answer = book.take(occurrence, feature)
+                wanted_answer = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
+                )
                 if wanted_answer == "rejected" and step.answer == "hit":
                     # Only without hash-is-content: no claim forbids to accept, slots must be right.
                     wanted_answer = "hit"
@@ -240,46 +122,47 @@ def _check_step(
                     mechanism="reference outlives its last taken occurrence",
                 )
             ]
-    wrong = _wrong_entry_slots(case.cache_size, rows, step.book)
-    return [] if wrong is None else [_slots_finding(case, where, wrong, False, target)]
+    wrong = wrong_entry_slots(case.cache_size, rows, step.book)
+    return [] if wrong is None else [slots_finding(case, where, wrong, False, target)]
 
 
 def _check_encoder_decoder_book(
     case: BookCase, observation: BookObservation, target: str
 ) -> tuple[Finding, ...]:
-    _require_complete(observation.steps, case.operations, observation.error)
-    held: dict[tuple[int, int], int] = {}
+    require_complete(observation.steps, case.operations, observation.error)
+    book = SpecEncoderDecoderBook(case.cache_size)
     for index, (operation, step) in enumerate(
         zip(case.operations, observation.steps, strict=False)
     ):
         where = f"operation {index} ({operation.action})"
         occurrence = (operation.request, operation.feature)
-        if operation.action == "take":
-            rows = case.requests[operation.request][operation.feature].num_rows
-            fits = rows <= case.cache_size - sum(held.values())
-            if (step.answer == "allocated") != fits:
-                return (
-                    finding(
-                        "book-exact",
-                        case,
-                        observed=f"{where}: {step.answer}",
-                        expected="allocated" if fits else "refused",
-                        target=target,
-                        mechanism="encoder-decoder book differs at take",
-                    ),
+        match operation.action:
+            case "take":
+                feature = case.requests[operation.request][operation.feature]
+                wanted = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
                 )
-            if fits:
-                held[occurrence] = held.get(occurrence, 0) + rows
-        elif operation.action == "drop":
-            held.pop(occurrence, None)
-        elif operation.action == "finish":
-            held = {o: rows for o, rows in held.items() if o[0] != operation.request}
-        elif operation.action == "reset":
-            held.clear()
-        total = sum(held.values())
-        wrong = _wrong_slots(case.cache_size, total, total, step.book)
+                if step.answer != wanted:
+                    return (
+                        finding(
+                            "book-exact",
+                            case,
+                            observed=f"{where}: {step.answer}",
+                            expected=wanted,
+                            target=target,
+                            mechanism="encoder-decoder book differs at take",
+                        ),
+                    )
+            case "drop":
+                book.drop(occurrence)
+            case "finish":
+                book.finish(operation.request)
+            case "reset":
+                book.reset()
+        occupied = case.cache_size - book.num_free_slots
+        wrong = wrong_slots(case.cache_size, occupied, occupied, step.book)
         if wrong is not None:
-            return (_slots_finding(case, where, wrong, True, target),)
+            return (slots_finding(case, where, wrong, True, target),)
     return _book_error(case, observation, target)
 
 
@@ -296,68 +179,4 @@ def _book_error(case: BookCase, observation: BookObservation, target: str) -> tu
             target=target,
             mechanism=f"book raises {error.type}",
         ),
-    )
-
-
-def _require_complete(
-    seen: Sequence[object], wanted: Sequence[object], error: ErrorSeen | None
-) -> None:
-    """Refuse an observation that stops early without an error, or goes on after the end."""
-    if len(seen) > len(wanted) or (error is None and len(seen) < len(wanted)):
-        raise ValueError(
-            f"the observation has {len(seen)} answers for {len(wanted)} calls and no error that "
-            "explains it"
-        )
-
-
-def request_name(index: int) -> str:
-    """Name under which targets know the request with the given index in a case."""
-    return f"request-{index}"
-
-
-def _wrong_entry_slots(
-    cache_size: int, rows: Mapping[str, int], book: BookState
-) -> tuple[str, str] | None:
-    occupied = sum(rows.get(name, 0) for name, _ in book.references)
-    referenced = sum(rows.get(name, 0) for name, holders in book.references if holders)
-    return _wrong_slots(cache_size, occupied, referenced, book)
-
-
-def _wrong_slots(
-    cache_size: int, occupied: int, referenced: int, book: BookState
-) -> tuple[str, str] | None:
-    free, freeable = cache_size - occupied, cache_size - referenced
-    if book.num_freeable_slots is None:
-        if free >= 0 and book.num_free_slots == free:
-            return None
-        return (
-            f"free {book.num_free_slots} of {cache_size}",
-            f"free {free} of {cache_size}: {occupied} rows are occupied",
-        )
-    if free >= 0 and (book.num_free_slots, book.num_freeable_slots) == (free, freeable):
-        return None
-    return (
-        f"free {book.num_free_slots}, freeable {book.num_freeable_slots} of {cache_size}",
-        (
-            f"free {free}, freeable {freeable} of {cache_size}: {occupied} rows are occupied and "
-            f"{referenced} of them referenced"
-        ),
-    )
-
-
-def _slots_finding(
-    case: FreeCase | BookCase,
-    where: str,
-    wrong: tuple[str, str],
-    is_encoder_decoder: bool,
-    target: str,
-) -> Finding:
-    kind = "encoder-decoder book" if is_encoder_decoder else "book"
-    return finding(
-        "slots-conserved",
-        case,
-        observed=f"{where}: {wrong[0]}",
-        expected=wrong[1],
-        target=target,
-        mechanism=f"{kind} credits slots it does not have",
     )

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 
+def request_name(index: int) -> str:
+    """Name under which targets know the request with the given index in a case."""
+    return f"request-{index}"
+
+
 @dataclass(frozen=True)
 class RowIdentity:
     """One row of one encoder output, recognised by its values. Row -1: not a row anyone stored."""

@@ -146,6 +146,12 @@ def _directed_cases() -> list[Case]:
         ),
         # An encoder-decoder item counted twice is credited twice.
         BookCase(12, ((x,),), operations("t0 t0 d0 t0 f0"), is_encoder_decoder=True),
+        # A budget that is enough and one that is not; room for what was chosen before.
+        *(
+            BookCase(8, requests, (*start, BookOperation("take", 2, 0, budget, chosen)))
+            for start in (operations("t0 t1 d0"), operations("t0 d0"))
+            for budget, chosen in ((3, 0), (4, 0), (None, 1), (None, 4), (None, 5))
+        ),
         # One hash with two row counts: each may come first.
         BookCase(
             8,

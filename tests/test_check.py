@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from spec.observations import (
 )
 from spec.trace import loads
 from spec.verdict import Verdict, exit_code
+from tests.fake_release import write_release
 
 WHOLE_STEP_CLAIMS = {"target-resident", "drafter-resident-or-boundary"}
 
@@ -256,10 +258,10 @@ def test_a_target_that_answers_twice_differently_is_still_refuted() -> None:
 def test_a_violation_of_a_broken_assumption_names_it() -> None:
     """Wrong: what breaks only without an assumption reads like a plain violation."""
     target = ReferenceTarget(faults=frozenset({"own-size-free"}))
-    report = _run(target, "book", "book, contents differ", "encoder_decoder_book")
+    report = _run(target, "book", "book of unlike contents", "encoder_decoder_book")
     refuted = [result for result in report.results if result.verdict is Verdict.REFUTED]
     assert [(r.claim, r.part, r.without) for r in refuted] == [
-        ("slots-conserved", "book, contents differ", "hash-is-content")
+        ("slots-conserved", "book of unlike contents", "hash-is-content")
     ]
 
 
@@ -374,3 +376,42 @@ def test_command_refuses_bad_input_on_one_line(
     (message,) = [line for line in result.output.splitlines() if line.startswith("Error: ")]
     assert words in message
     assert "Traceback" not in result.output
+
+
+def test_command_on_source(invoke: Invoke, tmp_path: Path) -> None:
+    """Wrong: the source level says something else than `prove`, or its findings get no report."""
+    package = write_release(tmp_path, scheduler=(" - request.num_output_placeholders", ""))
+    file, folder = tmp_path / "source.json", tmp_path / "report"
+    vllm = ("--target", "vllm", "--source", str(package.parent), "--level", "source")
+    result = invoke(
+        *(*vllm, "--claims", "freed-not-needed,window-exact", "--runner", "V1"),
+        *("--json", str(file), "--report", str(folder)),
+    )
+    assert result.exit_code == 1, result.output
+    data = json.loads(file.read_text())
+    assert data["level"] == "source"
+    assert {(o["claim"], o["verdict"]) for o in data["obligations"]} == {
+        ("freed-not-needed", "REFUTED"),
+        ("freed-not-needed", "PROVED"),
+        ("window-exact", "PROVED"),
+    }
+    assert "observed: moment 0: the reference to A[0,1) is dropped" in result.output
+    assert "exact rules" not in result.output
+    (page,) = folder.glob("freed-not-needed-free-past-the-prompt-*.md")
+    (ready,) = folder.glob("test_freed_not_needed_free_past_the_prompt_*.py")
+    assert "breaks an assumption on purpose" in page.read_text()
+    assert f"wrote {ready}" in result.output
+
+
+def test_command_on_source_that_asks_nothing_fails(invoke: Invoke, tmp_path: Path) -> None:
+    """Wrong: claims that no question on the source is about pass."""
+    package = write_release(tmp_path)
+    shutil.rmtree(package / "v1")
+    (package / "v1" / "core").mkdir(parents=True)
+    vllm = ("--target", "vllm", "--source", str(package.parent))
+    result = invoke(*vllm, "--level", "source", "--runner", "V1", "--claims", "runners-agree")
+    assert result.exit_code == 5, result.output
+    assert "Nothing was run." in result.output
+    unknown = invoke(*vllm, "--level", "source", "--claims", "nope")
+    assert unknown.exit_code == 2
+    assert "unknown claim 'nope'" in unknown.output

@@ -16,7 +16,6 @@ from spec.feature import Feature
 from spec.gather import InteriorMiss, expected_gather
 from spec.geometry import count_rows_before, meets
 from spec.monitor import check, check_runners_agree, in_common_domain
-from spec.monitor_book import request_name
 from spec.observations import (
     Answer,
     BookObservation,
@@ -29,6 +28,7 @@ from spec.observations import (
     Observation,
     RangeObservation,
     RowIdentity,
+    request_name,
 )
 from spec.rules import reference_may_go
 
@@ -38,7 +38,7 @@ STRATEGIES = {
     "gather": strategies.gather_cases(),
     "free": strategies.free_cases(),
     "book": strategies.book_cases(),
-    "book, contents differ": strategies.book_cases(content_is_hashed=False),
+    "book of unlike contents": strategies.book_cases(content_is_hashed=False),
     "encoder-decoder book": strategies.encoder_decoder_book_cases(),
     "window": strategies.window_cases(),
     "row range": strategies.row_range_cases(),
@@ -140,7 +140,9 @@ def _book(case: BookCase) -> BookObservation:
         match operation.action:
             case "take":
                 feature = case.requests[operation.request][operation.feature]
-                answer = book.take(occurrence, feature)
+                answer = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
+                )
             case "drop":
                 book.drop(occurrence)
             case "finish":
@@ -162,7 +164,10 @@ def _encoder_decoder_book(case: BookCase) -> BookObservation:
         answer: Answer = "done"
         if operation.action == "take":
             rows = case.requests[operation.request][operation.feature].num_rows
-            answer = "allocated" if rows + sum(held.values()) <= case.cache_size else "refused"
+            budget = rows if operation.encoder_budget is None else operation.encoder_budget
+            needed = rows + operation.num_rows_chosen + sum(held.values())
+            fits = rows <= budget and needed <= case.cache_size
+            answer = "allocated" if fits else "refused"
             if answer == "allocated":
                 held[occurrence] = rows
         elif operation.action == "drop":
@@ -325,7 +330,7 @@ def test_an_observation_cut_short_without_an_error_is_not_accepted(name: str, dr
 def test_tensors_split_differently_break_the_agreement_only(drawn: Draw) -> None:
     """Wrong: V1 and V2 may differ in tensors, or one runner's own fault counts twice."""
     compared = 0
-    for case in drawn(STRATEGIES["gather"], 200):
+    for case in drawn(STRATEGIES["gather"], 400):
         assert isinstance(case, GatherCase)
         seen = _gather(case)
         split = replace(seen, slices=(1,) * len(seen.rows))
@@ -338,6 +343,47 @@ def test_tensors_split_differently_break_the_agreement_only(drawn: Draw) -> None
         else:
             assert found == ()
     assert compared > 20
+
+
+@pytest.mark.parametrize("is_encoder_decoder", [False, True])
+@pytest.mark.parametrize(
+    ("budget", "chosen", "answer"),
+    [(None, 0, "allocated"), (3, 0, "refused"), (4, 4, "allocated"), (None, 5, "refused")],
+)
+def test_a_take_is_held_to_its_limits(
+    budget: int | None, chosen: int, answer: Answer, is_encoder_decoder: bool
+) -> None:
+    """Wrong: a book that encodes past its budget, or gives the same room twice, is right."""
+    operations = (BookOperation("take", 0, 0, budget, chosen),)
+    case = BookCase(8, ((Feature(0, 4, "A"),),), operations, is_encoder_decoder)
+    claims = {}
+    for seen in ("allocated", "refused"):
+        unlimited = replace(case, cache_size=8 if seen == "allocated" else 3)
+        operation = (BookOperation("take"),)
+        (step,) = observe(replace(unlimited, operations=operation)).steps  # type: ignore[union-attr]
+        free = 4 if seen == "allocated" else 8
+        freeable = None if is_encoder_decoder else free
+        state = replace(step.book, num_free_slots=free, num_freeable_slots=freeable)
+        observation = BookObservation((replace(step, book=state),))
+        claims[seen] = [found.claim for found in check(case, observation, "book")]
+    other = "refused" if answer == "allocated" else "allocated"
+    assert claims[answer] == []
+    assert claims[other] in (["book-exact"], ["held-until-last-use"], ["released"])
+
+
+def test_room_is_made_for_rows_chosen_before_and_a_hit_needs_none() -> None:
+    """Wrong: the oracle evicts too little for what is allocated next, or refuses what is there."""
+    book = SpecBook(8)
+    a, b, c = (Feature(0, 2, name) for name in "ABC")
+    for index, feature in enumerate((a, b)):
+        book.take((index, 0), feature)
+        book.drop((index, 0))
+    assert book.take((0, 0), a, encoder_budget=0, num_rows_chosen=9) == "hit"
+    assert book.take((2, 0), c, encoder_budget=2, num_rows_chosen=5) == "refused"
+    assert book.evicted == []
+    assert book.take((2, 0), c, encoder_budget=2, num_rows_chosen=3) == "allocated"
+    assert book.evicted == ["B"]
+    assert book.num_free_slots == 4
 
 
 def test_observations_hold_raw_data_and_no_verdict() -> None:

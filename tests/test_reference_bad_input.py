@@ -69,6 +69,21 @@ def test_book_refuses_unknown_features(reference):
         reference.book(BookCase(4, ((A,),), (BookOperation("take", 0, 1),)))
 
 
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (BookOperation("take", 0, 0, -1), "encoder budget -1 .* neither can be negative"),
+        (BookOperation("take", 0, 0, None, -1), "-1 rows chosen before; neither can be negative"),
+        (BookOperation("drop", 0, 0, 4), "operation 0: drop with an encoder budget"),
+        (BookOperation("end_pass", num_rows_chosen=1), "only a take is held to them"),
+    ],
+)
+def test_book_refuses_limits_that_mean_nothing(operation, message, reference):
+    """Otherwise a limit that nothing looks at counts as checked."""
+    with pytest.raises(InputError, match=message):
+        reference.book(BookCase(4, ((A,),), (operation,)))
+
+
 def test_row_range_refuses_positions_outside_the_mask(reference):
     """Otherwise rows are read that do not exist."""
     with pytest.raises(InputError, match=r"\[0,3\) does not lie in a mask of 2 positions"):

@@ -179,12 +179,6 @@ LETS_GO_LATER = {
 """Mutants that hold a reference longer than needed: safe, and seen only where progress is."""
 
 BEYOND_A_CASE = {
-    # The encoder budget, and what was chosen earlier in a pass, exist only while scheduling.
-    (
-        "encoder_cache.can_allocate: rows > encoder_compute_budget -> "
-        "rows > encoder_compute_budget + 1"
-    ),
-    "encoder_cache.can_allocate: rows + num_embeds_to_schedule -> rows",
     # Without hash-is-content a book may accept; which tensor is then read is the worker's affair.
     "encoder_cache.check_and_update_cache: self._require_same_rows(request, input_id) -> (nothing)",
     # Notices of the encoder-decoder book concern the worker's memory only.

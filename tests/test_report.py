@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ FULL_BOOK = BookCase(
         BookOperation("reset"),
     ),
 )
+LIMITED_BOOK = replace(
+    FULL_BOOK,
+    operations=(
+        BookOperation("take", 0, 0, 3),
+        BookOperation("take", 0, 0, 4),
+        BookOperation("take", 1, 0, None, 5),
+        BookOperation("end_pass"),
+    ),
+)
 ENCODER_DECODER_BOOK = BookCase(
     4,
     ((Feature(0, 4, HOSTILE),),),
@@ -108,13 +118,15 @@ def findings() -> list[Finding]:
                 cases = (case, MASKED_FREE, ENCODER_DECODER_FREE)
                 made += [made_up(claim.id, c, "free") for c in cases]
             case BookCase() as case:
-                made += [made_up(claim.id, c, "book") for c in (case, FULL_BOOK)]
+                made += [made_up(claim.id, c, "book") for c in (case, FULL_BOOK, LIMITED_BOOK)]
             case WindowCase() as case:
                 made.append(made_up(claim.id, case, "window"))
             case RowRangeCase() as case:
                 made.append(made_up(claim.id, case, "row_range"))
     for claim_id in ("slots-conserved", "book-exact", "no-error"):
-        made.append(made_up(claim_id, ENCODER_DECODER_BOOK, "encoder_decoder_book"))
+        limited = replace(ENCODER_DECODER_BOOK, operations=(BookOperation("take", 0, 0, 4, 1),))
+        for case in (ENCODER_DECODER_BOOK, limited):
+            made.append(made_up(claim_id, case, "encoder_decoder_book"))
         made.append(made_up(claim_id, FULL_BOOK, "book"))
     made += [made_up("slots-conserved", c, "free") for c in (MASKED_FREE, ENCODER_DECODER_FREE)]
     return made
@@ -204,7 +216,7 @@ def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
     """Otherwise a case outside the engine's contract would look like a bug inside it."""
     trace = next(a.trace for a in ASSUMPTIONS if a.id == "hash-is-content")
     assert trace is not None
-    each = made_up("slots-conserved", trace, "book, contents differ")
+    each = made_up("slots-conserved", trace, "book of unlike contents")
     page, ready, _ = write_dossier(each, tmp_path, VLLM)
     assert "breaks an assumption on purpose (an identifier stands for" in page.read_text()
     assert "The case breaks on purpose that an identifier stands for" in ready.read_text()
@@ -237,6 +249,17 @@ def test_the_picture_shows_windows_features_and_rows() -> None:
         "A[0,4) resident                # # # # . . . .",
         "B[4,8) not resident, boundary  . . . . # # # #",
         "must read row                    1 2 3 .",
+    ]
+
+
+def test_the_picture_shows_what_a_take_is_held_to() -> None:
+    """A refusal that nothing on the picture explains."""
+    book, *lines = picture(LIMITED_BOOK).splitlines()
+    assert book == "book of 8 rows"
+    assert [line.split("  ", 3)[3].strip() for line in lines[:3]] == [
+        "request-0  X[0,4), 4 rows, encoder budget 3     refused; free 8, freeable 8",
+        "request-0  X[0,4), 4 rows, encoder budget 4     allocated; free 4, freeable 4",
+        "request-1  Y[0,4), 4 rows, 5 chosen before      refused; free 4, freeable 4",
     ]
 
 

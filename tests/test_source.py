@@ -17,6 +17,7 @@ from proofs.source.recorders import OVERRIDES
 from proofs.source.release import ReleaseSource
 from spec.cases import FreeCase, GatherCase, WindowCase
 from spec.errors import InputError
+from spec.trace import dumps, loads
 from spec.verdict import Verdict
 from tests.fake_release import write_release
 
@@ -39,12 +40,23 @@ def _finding_case(report: SourceReport, claim: str) -> object:
     return case
 
 
+def _targets(report: SourceReport) -> set[str]:
+    """What findings were made on, each the part of its result: reports tell the part by it."""
+    refuted = [r for r in report.results if r.finding is not None]
+    assert all(r.finding and r.finding.target == f"fake {r.part}" for r in refuted)
+    return {r.finding.target for r in refuted if r.finding}
+
+
 def test_right_code_is_proved_on_every_part(tmp_path: Path) -> None:
     """A proof that failed on right code would say nothing when it fails on a release."""
     report = _report(write_release(tmp_path))
     wrong = [r for r in report.results if r.verdict is not Verdict.PROVED]
     assert not wrong
-    assert {r.part for r in report.results} == set(PARTS)
+    assert {r.part for r in report.results} == {
+        *PARTS,
+        "free past the prompt",
+        "book of unlike contents",
+    }
     assert all(r.z3 == r.cvc5 == "unsat" for r in report.results)
     assert all(r.counts.unfinished == 0 and r.counts.paths > 0 for r in report.results)
 
@@ -80,6 +92,7 @@ def test_ignored_placeholders_are_refuted_but_safe_in_the_prompt(tmp_path: Path)
     assert isinstance(case, FreeCase)
     assert (len(case.features), case.features[0].end) == (1, 1)
     assert case.progress[0].num_drafts_in_flight == 1
+    assert _targets(report) == {"fake free past the prompt"}
     (rule,) = (r for r in report.results if r.is_rule)
     assert rule.verdict is Verdict.REFUTED
     assert rule.detail.endswith("but placeholders ignored")
@@ -98,6 +111,7 @@ def test_a_raising_boundary_miss_is_refuted_with_one_feature(tmp_path: Path) -> 
     assert [f.describe() for f in request.features] == ["A[1,2)"]
     assert (request.num_computed_tokens, request.num_scheduled_tokens) == (0, 1)
     assert case.draft_lookahead == 1
+    assert _targets(report) == {"fake V1"}
     details = {r.claim: r.detail for r in report.results if r.is_rule}
     assert details == {"rule:miss_tolerated_v1": "never"}
 
@@ -110,6 +124,7 @@ def test_a_late_window_is_refuted(tmp_path: Path) -> None:
     report = _report(package, "window")
     assert _verdicts(report)["window-exact"] == {Verdict.REFUTED}
     assert isinstance(_finding_case(report, "window-exact"), WindowCase)
+    assert _targets(report) == {"fake window"}
 
 
 @pytest.mark.parametrize(
@@ -124,6 +139,10 @@ def test_a_late_window_is_refuted(tmp_path: Path) -> None:
         ("book", "held-until-last-use", ("who == holder and what == name", "False")),
         ("book", "book-exact", ("while wanted > self", "while wanted >= self")),
         ("book", "released", ("        self.cached[name].discard(holder)\n", "")),
+        ("book", "book-exact", ("if wanted > budget:", "if wanted > budget + 1:")),
+        ("book", "book-exact", ("        wanted += before\n", "")),
+        ("encoder_decoder_book", "book-exact", ("wanted <= budget and ", "")),
+        ("encoder_decoder_book", "book-exact", ("wanted + before <=", "wanted <=")),
         ("encoder_decoder_book", "slots-conserved", ("if held in self.taken:", "if True:")),
     ],
 )
@@ -134,6 +153,8 @@ def test_a_broken_book_is_refuted(
     report = _report(write_release(tmp_path, encoder_cache_manager=change), part)
     found = [r.finding for r in report.results if r.claim == claim and r.finding]
     assert [finding.claim for finding in found][:1] == [claim]
+    assert f"fake {part}" in _targets(report)
+    loads(dumps(found[0].case))
 
 
 def test_a_mask_counted_from_its_end_is_refuted(tmp_path: Path) -> None:
@@ -141,6 +162,7 @@ def test_a_mask_counted_from_its_end_is_refuted(tmp_path: Path) -> None:
     package = write_release(tmp_path, inputs=(" if position > 0 else 0", ""))
     report = _report(package, "row_range")
     assert _verdicts(report)["row-range-exact"] == {Verdict.REFUTED}
+    assert _targets(report) == {"fake row_range"}
 
 
 @pytest.mark.parametrize(
@@ -216,7 +238,16 @@ def test_command_exits_with_the_worst_verdict(tmp_path: Path) -> None:
     target = tmp_path / "report.json"
     package = write_release(tmp_path, scheduler=(" - request.num_output_placeholders", ""))
     result = CliRunner().invoke(
-        main, ["prove", "--source-of", str(package.parent), "--json", str(target)]
+        main,
+        [
+            "prove",
+            "--source-of",
+            str(package.parent),
+            "--max-features",
+            "1",
+            "--json",
+            str(target),
+        ],
     )
     assert result.exit_code == 1
     assert json.loads(target.read_text())["level"] == "source"

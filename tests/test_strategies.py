@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis.strategies import SearchStrategy
 
 from proofs.search import strategies
-from proofs.search.premises import book_events
+from proofs.search.premises import BookEvent, book_events
 from proofs.search.reduce import reduce_case, size, smaller_cases
 from proofs.search.strategies import edges_of
-from spec.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.errors import InputError
 from spec.feature import Feature
 from spec.gather import Gathered, InteriorMiss, expected_gather, read_features
@@ -26,7 +26,7 @@ ALL = {
     "free": strategies.free_cases(),
     "free, features in the prompt": strategies.free_cases(features_in_prompt=True),
     "book": strategies.book_cases(),
-    "book, contents differ": strategies.book_cases(content_is_hashed=False),
+    "book of unlike contents": strategies.book_cases(content_is_hashed=False),
     "encoder-decoder book": strategies.encoder_decoder_book_cases(),
     "window": strategies.window_cases(),
     "row range": strategies.row_range_cases(),
@@ -108,7 +108,7 @@ def _layout_events(features: tuple[Feature, ...]) -> Iterable[str]:
 
 def test_gather_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: a guard that is off by one is seldom or never put to the test."""
-    seen = _tally(drawn(strategies.gather_cases(), 500), _gather_events)
+    seen = _tally(drawn(strategies.gather_cases(), 800), _gather_events)
     floors = {
         "boundary miss": 20,
         "resident boundary": 30,
@@ -186,6 +186,15 @@ def test_features_in_prompt_keeps_drafts_behind_features(drawn: Draw) -> None:
     _require({"drafts in flight": 18, "floor on an end": 50}, seen)
 
 
+def _limit_events(case: BookCase, event: BookEvent) -> Iterable[str]:
+    operation = event.operation
+    rows = case.requests[operation.request][operation.feature].num_rows
+    if operation.encoder_budget is not None:
+        yield f"budget {('exact', 'larger', 'too small')[operation.encoder_budget - rows]}"
+    if operation.num_rows_chosen:
+        yield f"{event.answer} with rows chosen before"
+
+
 def _book_events(case: Case) -> Iterable[str]:
     assert isinstance(case, BookCase)
     evicted = False
@@ -196,6 +205,8 @@ def _book_events(case: Case) -> Iterable[str]:
             yield "eviction"
         if event.reallocated:
             yield "evicted and allocated again in one pass"
+        if event.operation.action == "take" and event.answer != "hit":
+            yield from _limit_events(case, event)
         if event.still_taken:
             yield "one of two occurrences let go"
         if event.operation.action == "drop" and not event.let_go:
@@ -208,7 +219,7 @@ def _book_events(case: Case) -> Iterable[str]:
 
 def test_book_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: an eviction notice, a shared reference or a full cache is seldom put to the test."""
-    seen = _tally(drawn(strategies.book_cases(), 400), _book_events)
+    seen = _tally(drawn(strategies.book_cases(), 600), _book_events)
     floors = {
         "allocated": 200,
         "hit": 150,
@@ -220,6 +231,11 @@ def test_book_cases_reach_the_edges(drawn: Draw) -> None:
         "pass with an eviction ends": 40,
         "reset": 30,
         "finish": 30,
+        "budget exact": 10,
+        "budget larger": 10,
+        "budget too small": 10,
+        "allocated with rows chosen before": 10,
+        "refused with rows chosen before": 10,
     }
     _require(floors, seen)
     assert not seen["rejected"]
@@ -295,6 +311,28 @@ def _is_smaller(candidate: Case, than: Case) -> bool:
     if isinstance(candidate, FreeCase) and any(f.num_rows == 0 for f in candidate.features):
         return False
     return size(candidate) < size(than)
+
+
+def test_reduction_leaves_out_limits_first() -> None:
+    """Wrong: a counterexample keeps a budget, or rows chosen before, that it does not need."""
+    operations = (BookOperation("take", 0, 0, 4, 2), BookOperation("take", 1, 0, 3, 2))
+    case = BookCase(8, ((Feature(0, 4, "A"),), (Feature(0, 4, "B"),)), operations)
+
+    def exceeds_a_budget(candidate: Case) -> bool:
+        assert isinstance(candidate, BookCase)
+        return any(
+            o.encoder_budget is not None
+            and o.encoder_budget < candidate.requests[o.request][o.feature].num_rows
+            for o in candidate.operations
+        )
+
+    reduced = reduce_case(case, exceeds_a_budget)
+    assert isinstance(reduced, BookCase)
+    assert reduced.operations == (BookOperation("take", 0, 0, 0),)
+    assert reduced.requests == ((Feature(0, 1, "A"),),)
+    plain = reduce_case(case, lambda _: True)
+    assert isinstance(plain, BookCase)
+    assert not any(o.encoder_budget is not None or o.num_rows_chosen for o in plain.operations)
 
 
 @given(strategies.gather_cases())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import shutil
@@ -30,7 +31,11 @@ FILES = {
 
 def archive_of(files: dict[str, bytes], top: str) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+    # Without a time of its own, so that the same files always give the same digest.
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
         for name, content in files.items():
             member = tarfile.TarInfo(f"{top}/{name}")
             member.size = len(content)

@@ -24,7 +24,7 @@ from spec.assumptions import assumption
 from spec.cases import BookCase, BookOperation, Case, FreeCase, Progress
 from spec.claims import CLAIMS
 from spec.feature import Feature
-from spec.findings import Finding
+from spec.findings import Finding, finding
 from spec.trace import dumps, loads
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +49,34 @@ ENCODER_DECODER_BOOK = BookCase(
     4,
     ((X,),),
     (BookOperation("take"), BookOperation("drop"), BookOperation("drop")),
+    is_encoder_decoder=True,
+)
+
+LIMITED_BOOK = BookCase(
+    8,
+    ((X,), (Y,), (Z,)),
+    (
+        BookOperation("take", 0),
+        BookOperation("drop", 0),
+        BookOperation("take", 1, 0, 3),
+        BookOperation("take", 1, 0, 4),
+        BookOperation("take", 2, 0, None, 4),
+        BookOperation("drop", 1),
+        BookOperation("take", 2, 0, None, 4),
+        BookOperation("take", 2, 0, 0, 9),
+        BookOperation("end_pass"),
+    ),
+)
+"""Refused for the budget, then for rows chosen before; evicts for those; a hit needs neither."""
+LIMITED_ENCODER_DECODER_BOOK = BookCase(
+    8,
+    ((X, Feature(4, 4, "Y")),),
+    (
+        BookOperation("take", 0, 0, 3),
+        BookOperation("take", 0, 0, 4, 4),
+        BookOperation("take", 0, 1, None, 1),
+        BookOperation("take", 0, 1),
+    ),
     is_encoder_decoder=True,
 )
 
@@ -110,6 +138,8 @@ def cases() -> dict[str, Case]:
         "stale notice": STALE_NOTICE,
         "encoder-decoder free": ENCODER_DECODER_FREE,
         "encoder-decoder book": ENCODER_DECODER_BOOK,
+        "limits": LIMITED_BOOK,
+        "encoder-decoder limits": LIMITED_ENCODER_DECODER_BOOK,
     }
 
 
@@ -193,8 +223,8 @@ def ready_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages, tests = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("ready")
     (tests / "pytest.ini").write_text("[pytest]\n")
     info: TargetInfo = {"name": "vllm 0.23.0", "release": "0.23.0", "source": None}
-    for _, _, finding in observed("0.23.0"):
-        for path in write_dossier(finding, pages, info):
+    for _, _, violation in observed("0.23.0"):
+        for path in write_dossier(violation, pages, info):
             if path.suffix == ".py":
                 (tests / path.name).write_bytes(path.read_bytes())
     return tests
@@ -218,6 +248,26 @@ def test_a_ready_test_passes_where_its_fault_is_gone(release: str, ready_tests: 
         f"test_{claim}_{part}".replace("-", "_").lower() for _, claim, part in EXPECTED[release]
     }
     assert {name for name, outcome in outcomes.items() if outcome != "PASSED"} == failing
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("case", [LIMITED_BOOK, LIMITED_ENCODER_DECODER_BOOK])
+def test_a_ready_test_holds_takes_to_their_limits(case: BookCase, tmp_path: Path) -> None:
+    """A ready test with another budget than the case's would accuse a good release."""
+    require_release("0.33.0")
+    part = "encoder_decoder_book" if case.is_encoder_decoder else "book"
+    info: TargetInfo = {"name": "vllm 0.33.0", "release": "0.33.0", "source": None}
+    made_up = finding(
+        "book-exact",
+        case,
+        observed="refused",
+        expected="allocated",
+        target=f"vllm 0.33.0 {part}",
+        mechanism="made up",
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    write_dossier(made_up, tmp_path, info)
+    assert set(run_ready_tests("0.33.0", tmp_path).values()) == {"PASSED"}
 
 
 def fake_package(folder: Path, content: str) -> Path:
@@ -279,7 +329,7 @@ def test_every_part_lists_its_own_patches() -> None:
         "EncoderRunner (V2)",
     }
     assert "Scheduler" not in {patch.where for patch in patches_for("V1")}
-    assert {patch.where for patch in patches_for("book, contents differ")} == {
+    assert {patch.where for patch in patches_for("book of unlike contents")} == {
         "Request",
         "the compiled extension vllm._C",
     }

@@ -35,6 +35,7 @@ from spec.observations import (
     GatherObservation,
     RangeObservation,
     RowIdentity,
+    request_name,
 )
 
 
@@ -102,7 +103,7 @@ class ReferenceTarget:
     def _gather(
         self, case: GatherCase, runner: Runner, worker: WorkerCache
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        names = [_request_name(index) for index in range(len(case.requests))]
+        names = [request_name(index) for index in range(len(case.requests))]
         scheduled = [request.num_scheduled_tokens for request in case.requests]
         total = sum(scheduled)
         features = {
@@ -136,7 +137,7 @@ class ReferenceTarget:
             InputError: the case is not valid.
         """
         case.validate()
-        request = Request(_request_name(0), self._features(case.features))
+        request = Request(request_name(0), self._features(case.features))
         book = self._new_book(case.cache_size, case.is_encoder_decoder)
         moments: list[FreeMoment] = []
         try:
@@ -161,7 +162,7 @@ class ReferenceTarget:
         """
         case.validate()
         requests = [
-            Request(_request_name(index), self._features(features))
+            Request(request_name(index), self._features(features))
             for index, features in enumerate(case.requests)
         ]
         book = self._new_book(case.cache_size, case.is_encoder_decoder)
@@ -218,22 +219,25 @@ class ReferenceTarget:
         return self._parts.book(cache_size)
 
 
-def _request_name(index: int) -> str:
-    return f"request-{index}"
-
-
 def _seen(error: Exception) -> ErrorSeen:
     return ErrorSeen(type(error).__name__, str(error))
 
 
-def _take(book: Book, request: Request, input_id: int) -> Answer:
+def _take(
+    book: Book,
+    request: Request,
+    input_id: int,
+    encoder_budget: int | None = None,
+    num_rows_chosen: int = 0,
+) -> Answer:
     try:
         if book.check_and_update_cache(request, input_id):
             return "hit"
     except RowCountMismatchError:
         return "rejected"
-    # A case has no encoder budget: the item may always be computed.
-    if not book.can_allocate(request, input_id, request.get_num_encoder_embeds(input_id), 0):
+    rows = request.get_num_encoder_embeds(input_id)
+    budget = rows if encoder_budget is None else encoder_budget
+    if not book.can_allocate(request, input_id, budget, num_rows_chosen):
         return "refused"
     book.allocate(request, input_id)
     return "allocated"
@@ -245,7 +249,14 @@ def _carry_out(
     request = requests[operation.request]
     match operation.action:
         case "take":
-            return _take(book, request, operation.feature), []
+            answer = _take(
+                book,
+                request,
+                operation.feature,
+                operation.encoder_budget,
+                operation.num_rows_chosen,
+            )
+            return answer, []
         case "drop":
             book.free_encoder_input(request, operation.feature)
         case "finish":

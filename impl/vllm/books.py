@@ -9,7 +9,6 @@ from impl.vllm.load import Loaded
 from impl.vllm.objects import Builder, UnavailableError, require
 from spec.cases import BookCase, BookOperation, FreeCase
 from spec.feature import Feature
-from spec.monitor_book import request_name
 from spec.observations import (
     Answer,
     BookObservation,
@@ -17,6 +16,7 @@ from spec.observations import (
     BookStep,
     FreeMoment,
     FreeObservation,
+    request_name,
 )
 
 _MODULE = "v1.core.encoder_cache_manager"
@@ -84,18 +84,40 @@ class Books:
                 book.free_encoder_input(request, operation.feature)
             return "done", ()
         feature = case.requests[operation.request][operation.feature]
-        answer = take(book, request, operation.feature, feature)
+        answer = take(
+            book,
+            request,
+            operation.feature,
+            feature,
+            operation.encoder_budget,
+            operation.num_rows_chosen,
+        )
         if answer in ("hit", "allocated"):
             ever_taken.add(occurrence)
         return answer, ()
 
 
-def take(book: Any, request: Any, index: int, feature: Feature) -> Answer:
+def take(
+    book: Any,
+    request: Any,
+    index: int,
+    feature: Feature,
+    encoder_budget: int | None = None,
+    num_rows_chosen: int = 0,
+) -> Answer:
     """Ask the book for a feature as the release's scheduler does.
 
     Where the book keeps the row count of a hash (57696, since 0.31.0), the scheduler rejects a
-    request with another count. Then a hit is tried; else room is asked for, with enough encoder
-    budget and nothing else chosen, and the item is allocated.
+    request with another count. Then a hit is tried; else room is asked for, and the item is
+    allocated.
+
+    Args:
+        book: a book of the release.
+        request: the release's request.
+        index: which of its features.
+        feature: that feature, as in the case.
+        encoder_budget: rows that the encoder may still compute; ``None``: as many as needed.
+        num_rows_chosen: rows chosen before in the same scheduling call and not yet allocated.
     """
     stored_rows = getattr(book, "get_cached_num_encoder_embeds", None)
     if stored_rows is not None and hasattr(book, "cached"):
@@ -104,7 +126,8 @@ def take(book: Any, request: Any, index: int, feature: Feature) -> Answer:
             return "rejected"
     if book.check_and_update_cache(request, index):
         return "hit"
-    if not book.can_allocate(request, index, max(feature.num_rows, book.cache_size), 0):
+    budget = max(feature.num_rows, book.cache_size) if encoder_budget is None else encoder_budget
+    if not book.can_allocate(request, index, budget, num_rows_chosen):
         return "refused"
     book.allocate(request, index)
     return "allocated"

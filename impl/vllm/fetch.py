@@ -10,13 +10,9 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 import requests
 from packaging.version import InvalidVersion, Version
@@ -28,15 +24,8 @@ from pypi_simple import (
     PyPISimple,
     UnsupportedContentTypeError,
 )
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TransferSpeedColumn,
-)
 
+from impl.vllm.download_bar import progress_bar
 from impl.vllm.source import (
     PACKAGE,
     Record,
@@ -149,7 +138,7 @@ def _download(release: str, archive: Path, progress: bool, client: PyPISimple | 
             raise InputError(f"{archive.parent}: cannot be written ({error.strerror})") from None
         temporary = Path(name)
         try:
-            with _progress_bar(package.filename, progress) as bar:
+            with progress_bar(package.filename, progress) as bar:
                 index.download_package(package, temporary, progress=bar, timeout=_TIMEOUT_SECONDS)
             temporary.replace(archive)
         except (DigestMismatchError, NoDigestsError) as error:
@@ -209,49 +198,6 @@ def _network_error(where: str, error: requests.RequestException) -> InputError:
         f"{where}: {reason}; check the network, or give a checkout or an installed vLLM with "
         "--source"
     )
-
-
-class _Bar:
-    """One download's progress, in the form that the index client reports to."""
-
-    def __init__(self, progress: Progress, filename: str, total: int | None) -> None:
-        self._progress = progress
-        self._task = progress.add_task(filename, total=total)
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return None
-
-    def update(self, increment: int) -> None:
-        """Count bytes received."""
-        self._progress.advance(self._task, increment)
-
-
-class _BarFactory:
-    """Makes the bar once the size is known."""
-
-    def __init__(self, progress: Progress, filename: str) -> None:
-        self._progress = progress
-        self._filename = filename
-
-    def __call__(self, total: int | None) -> _Bar:
-        return _Bar(self._progress, self._filename, total)
-
-
-@contextmanager
-def _progress_bar(filename: str, wanted: bool) -> Iterator[_BarFactory]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    console = Console(stderr=True)
-    shown = wanted and sys.stderr.isatty()
-    with Progress(*columns, TransferSpeedColumn(), console=console, disable=not shown) as progress:
-        yield _BarFactory(progress, filename)
 
 
 def _unpack(archive: Path, cache: Path, release: str) -> None:

@@ -18,8 +18,7 @@ from impl.tensors import RowCodec, TensorSettings
 from impl.vllm.load import Loaded
 from impl.vllm.objects import Builder, UnavailableError, require
 from spec.cases import GatherCase
-from spec.monitor_book import request_name
-from spec.observations import ErrorSeen, GatherObservation, RowIdentity
+from spec.observations import ErrorSeen, GatherObservation, RowIdentity, request_name
 
 GatherResult = tuple[list[torch.Tensor], torch.Tensor]
 """Tensors of shape ``(rows, hidden)`` and a Boolean mask of shape ``(total_num_scheduled_tokens,)``

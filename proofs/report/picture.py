@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from proofs.report.literals import printable
+from proofs.search.describe import describe_limits
 from spec.book import SpecBook
 from spec.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.feature import Feature
 from spec.gather import Gathered, InteriorMiss, expected_gather, window_of
 from spec.geometry import is_boundary, target_window
-from spec.monitor_book import request_name
+from spec.observations import request_name
 
 _MOST_COLUMNS = 40
 """With more positions than this, a column stands for a run of positions that are all alike."""
@@ -131,7 +132,7 @@ def _book(case: BookCase) -> str:
         if operation.action in ("take", "drop"):
             feature = case.requests[operation.request][operation.feature]
             line += f"{request_name(operation.request)}  {printable(feature.describe())}"
-            line += f", {feature.num_rows} rows"
+            line += f", {feature.num_rows} rows{describe_limits(operation)}"
         elif operation.action == "finish":
             line += request_name(operation.request)
         if not case.is_encoder_decoder:
@@ -147,7 +148,12 @@ def _carry_out(book: SpecBook, case: BookCase, number: int) -> str:
     answer = "-"
     match operation.action:
         case "take":
-            answer = book.take(occurrence, case.requests[operation.request][operation.feature])
+            answer = book.take(
+                occurrence,
+                case.requests[operation.request][operation.feature],
+                operation.encoder_budget,
+                operation.num_rows_chosen,
+            )
         case "drop":
             book.drop(occurrence)
         case "finish":

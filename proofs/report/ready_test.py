@@ -7,7 +7,7 @@ call of the real function in the forms of all covered releases; it needs nothing
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from proofs.report.literals import (
 )
 from proofs.report.reach import reach_of
 from proofs.report.target_info import broken_assumption
-from spec.book import SpecBook
+from spec.book import SpecBook, SpecEncoderDecoderBook
 from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.claims import claim as claim_of
 from spec.feature import Feature
@@ -75,6 +75,7 @@ def ready_test(finding: Finding, part: str, name: str) -> str:
             values |= {
                 "book_class": _book_class(case.is_encoder_decoder),
                 "features": _plain(case.features),
+                "is_limited": False,
                 "progress": [
                     (
                         moment.num_computed_tokens,
@@ -91,6 +92,7 @@ def ready_test(finding: Finding, part: str, name: str) -> str:
                 "is_encoder_decoder": case.is_encoder_decoder,
                 "requests": [_plain(features) for features in case.requests],
                 "operations": _operations(case, finding.claim == "book-exact"),
+                "is_limited": _is_limited(case),
             }
         case WindowCase() as case:
             template = "window.py.jinja"
@@ -170,57 +172,65 @@ def _gather_values(finding: Finding, case: GatherCase, part: str) -> dict[str, A
     }
 
 
+def _is_limited(case: BookCase) -> bool:
+    """Whether a take has an encoder budget, or room to leave for what was chosen before it."""
+    return any(o.encoder_budget is not None or o.num_rows_chosen for o in case.operations)
+
+
 def _operations(case: BookCase, with_answers: bool) -> list[tuple[Any, ...]]:
     plain: list[tuple[Any, ...]] = [
         (operation.action, operation.request, operation.feature) for operation in case.operations
     ]
+    if _is_limited(case):
+        plain = [
+            (*known, operation.encoder_budget, operation.num_rows_chosen)
+            for known, operation in zip(plain, case.operations, strict=True)
+        ]
     if not with_answers:
         return plain
-    return [
-        (*operation, answer)
-        for operation, answer in zip(plain, _expected_answers(case), strict=True)
-    ]
+    answers = _encoder_decoder_answers(case) if case.is_encoder_decoder else _answers(case)
+    return [(*operation, answer) for operation, answer in zip(plain, answers, strict=True)]
 
 
-def _expected_answers(case: BookCase) -> list[str | list[str]]:
+def _answers(case: BookCase) -> Iterator[str | list[str]]:
     """What the oracle's book answers to each operation; notices for the end of a pass."""
-    answers: list[str | list[str]] = []
-    if case.is_encoder_decoder:
-        held: dict[tuple[int, int], int] = {}
-        for operation in case.operations:
-            occurrence = (operation.request, operation.feature)
-            answer = "done"
-            if operation.action == "take":
-                rows = case.requests[operation.request][operation.feature].num_rows
-                fits = rows <= case.cache_size - sum(held.values())
-                answer = "allocated" if fits else "refused"
-                if fits:
-                    held[occurrence] = held.get(occurrence, 0) + rows
-            elif operation.action == "drop":
-                held.pop(occurrence, None)
-            elif operation.action == "finish":
-                held = {o: rows for o, rows in held.items() if o[0] != operation.request}
-            elif operation.action == "reset":
-                held.clear()
-            answers.append(answer)
-        return answers
     book = SpecBook(case.cache_size)
     for operation in case.operations:
         occurrence = (operation.request, operation.feature)
+        answer: str | list[str] = "done"
         match operation.action:
             case "take":
                 feature = case.requests[operation.request][operation.feature]
-                answers.append(book.take(occurrence, feature))
-                continue
+                answer = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
+                )
             case "drop":
                 book.drop(occurrence)
             case "finish":
                 for taken in book.occurrences_of(operation.request):
                     book.drop(taken)
             case "end_pass":
-                answers.append(sorted(book.end_pass()))
-                continue
+                answer = sorted(book.end_pass())
             case "reset":
                 book.reset()
-        answers.append("done")
-    return answers
+        yield answer
+
+
+def _encoder_decoder_answers(case: BookCase) -> Iterator[str]:
+    book = SpecEncoderDecoderBook(case.cache_size)
+    for operation in case.operations:
+        occurrence = (operation.request, operation.feature)
+        answer = "done"
+        match operation.action:
+            case "take":
+                feature = case.requests[operation.request][operation.feature]
+                answer = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
+                )
+            case "drop":
+                book.drop(occurrence)
+            case "finish":
+                book.finish(operation.request)
+            case "reset":
+                book.reset()
+        yield answer

@@ -40,6 +40,13 @@ def describe_case(case: Case) -> str:
             return f"[{case.start},{case.end}) of mask {_mask(case.is_embed)}"
 
 
+def describe_limits(operation: BookOperation) -> str:
+    """What a take is held to beside the cache's size, to follow its rows; empty where nothing."""
+    budget, chosen = operation.encoder_budget, operation.num_rows_chosen
+    words = "" if budget is None else f", encoder budget {budget}"
+    return words + (f", {chosen} chosen before" if chosen else "")
+
+
 def _features(features: Sequence[Feature]) -> str:
     return " ".join(feature.describe() for feature in features) or "no feature"
 
@@ -54,7 +61,7 @@ def _operation(case: BookCase, operation: BookOperation) -> str:
             feature = case.requests[operation.request][operation.feature]
             return (
                 f"request {operation.request} {operation.action}s {feature.describe()} "
-                f"({feature.num_rows} rows)"
+                f"({feature.num_rows} rows{describe_limits(operation)})"
             )
         case "finish":
             return f"request {operation.request} finishes"

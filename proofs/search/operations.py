@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import TypeAlias
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from spec.cases import BookOperation
 from spec.feature import Feature
+
+_Limits: TypeAlias = tuple[int | None, int]
+"""Encoder budget past the item's rows (``None``: as much as needed), and rows chosen before."""
+
+_NO_LIMITS: _Limits = (None, 0)
+_LIMITS: tuple[_Limits, ...] = (
+    *(_NO_LIMITS,) * 8,
+    *((0, 0), (0, 0), (1, 0), (-1, 0), (-1, 0)),
+    *((None, 1),) * 4,
+    *((None, 2), (0, 1), (1, 1)),
+)
 
 
 @dataclass
@@ -25,12 +37,15 @@ class _Taken:
     passed: dict[int, int] = field(default_factory=dict)
     held: dict[int, set[int]] = field(default_factory=dict)
 
-    def take(self, request: int, choice: int, *, again: bool) -> BookOperation | None:
+    def take(
+        self, request: int, choice: int, limits: _Limits, *, again: bool
+    ) -> BookOperation | None:
         """Ask for a feature that progress has not passed; ``again``: also for one that is held.
 
         A request that holds nothing and has passed everything starts again, as one that was
         preempted does.
         """
+        spare, chosen = limits
         held = self.held.setdefault(request, set())
         features = range(len(self.requests[request]))
         if not held and self.passed.get(request, 0) == len(features):
@@ -42,7 +57,8 @@ class _Taken:
             return None
         feature = ahead[choice % len(ahead)]
         held.add(feature)
-        return BookOperation("take", request, feature)
+        budget = None if spare is None else self.requests[request][feature].num_rows + spare
+        return BookOperation("take", request, feature, budget, chosen)
 
     def drop(self, choice: int, *, skipped: bool = False) -> BookOperation | None:
         """One request drops its first reference, or a feature before it that it never took.
@@ -84,8 +100,11 @@ _ACTIONS = (
 """A visit takes a feature and lets the first one go: it leaves an entry that may be evicted."""
 
 MAX_REQUESTS = 3
-_RAW_OPERATIONS = tuple(product(_ACTIONS, range(MAX_REQUESTS), range(3)))
-"""What to do, which request, which feature; read modulo what the case has."""
+_UNLIMITED, _LIMITED = (
+    tuple(product(_ACTIONS, range(MAX_REQUESTS), range(3), limits))
+    for limits in ((_NO_LIMITS,), _LIMITS)
+)
+"""What to do, which request, which feature, under which limits; read modulo what the case has."""
 
 
 @st.composite
@@ -95,19 +114,21 @@ def book_operations(
     """Calls by the requests with the given features.
 
     Each request takes, lets go and starts again in an order that progress allows; what is drawn but
-    impossible is left out, so that deleting any call leaves a valid sequence.
+    impossible is left out, so that deleting any call leaves a valid sequence. In one case of three,
+    half of the takes have an encoder budget or rows chosen before.
     """
     taken = _Taken(requests)
     again = not is_encoder_decoder
     operations: list[BookOperation | None] = []
-    raw = draw(st.lists(st.sampled_from(_RAW_OPERATIONS), min_size=8, max_size=40))
-    for action, any_request, choice in raw:
+    choices = draw(st.sampled_from((_UNLIMITED, _UNLIMITED, _LIMITED)))
+    raw = draw(st.lists(st.sampled_from(choices), min_size=8, max_size=40))
+    for action, any_request, choice, limits in raw:
         request = any_request % len(requests)
         match action:
             case "take":
-                operations.append(taken.take(request, choice, again=again))
+                operations.append(taken.take(request, choice, limits, again=again))
             case "visit":
-                operations.append(taken.take(request, choice, again=again))
+                operations.append(taken.take(request, choice, limits, again=again))
                 operations.append(taken.drop(any_request))
             case "drop":
                 operations.append(taken.drop(any_request))

@@ -16,7 +16,7 @@ from spec.findings import Finding
 from spec.monitor import check, check_runners_agree
 
 CheckedPart: TypeAlias = (
-    Part | Literal["V1 with V2", "free, features past prompt", "book, contents differ"]
+    Part | Literal["V1 with V2", "free past the prompt", "book of unlike contents"]
 )
 """A part of a target, both runners together, or a part with cases that break an assumption."""
 
@@ -34,7 +34,7 @@ CLAIMS_OF_PART: dict[CheckedPart, tuple[str, ...]] = {
     "V2": _GATHER_CLAIMS,
     "V1 with V2": ("runners-agree",),
     "free": ("freed-not-needed", "held-until-last-use", "slots-conserved", "no-error"),
-    "free, features past prompt": ("freed-not-needed",),
+    "free past the prompt": ("freed-not-needed",),
     "book": (
         "slots-conserved",
         "held-until-last-use",
@@ -43,7 +43,7 @@ CLAIMS_OF_PART: dict[CheckedPart, tuple[str, ...]] = {
         "book-exact",
         "no-error",
     ),
-    "book, contents differ": ("slots-conserved", "no-error"),
+    "book of unlike contents": ("slots-conserved", "no-error"),
     "encoder_decoder_book": ("slots-conserved", "book-exact", "no-error"),
     "window": ("window-exact",),
     "row_range": ("row-range-exact",),
@@ -51,8 +51,8 @@ CLAIMS_OF_PART: dict[CheckedPart, tuple[str, ...]] = {
 """Claims that a call of the part can contradict, in the order of reports."""
 
 WITHOUT: dict[CheckedPart, str] = {
-    "free, features past prompt": "features-in-prompt",
-    "book, contents differ": "hash-is-content",
+    "free past the prompt": "features-in-prompt",
+    "book of unlike contents": "hash-is-content",
 }
 """The assumption that a part's cases break."""
 
@@ -61,9 +61,9 @@ _NEEDS: dict[CheckedPart, tuple[Part, ...]] = {
     "V2": ("V2",),
     "V1 with V2": ("V1", "V2"),
     "free": ("free",),
-    "free, features past prompt": ("free",),
+    "free past the prompt": ("free",),
     "book": ("book",),
-    "book, contents differ": ("book",),
+    "book of unlike contents": ("book",),
     "encoder_decoder_book": ("encoder_decoder_book",),
     "window": ("window",),
     "row_range": ("row_range",),
@@ -83,15 +83,15 @@ FAMILIES: tuple[Family, ...] = (
     Family("gather", strategies.gather_cases, ("V1", "V2", "V1 with V2")),
     Family("free", lambda: strategies.free_cases(features_in_prompt=True), ("free",)),
     Family(
-        "free, features past prompt",
+        "free past the prompt",
         strategies.free_cases,
-        ("free, features past prompt",),
+        ("free past the prompt",),
     ),
     Family("book", strategies.book_cases, ("book",)),
     Family(
-        "book, contents differ",
+        "book of unlike contents",
         lambda: strategies.book_cases(content_is_hashed=False),
-        ("book, contents differ",),
+        ("book of unlike contents",),
     ),
     Family(
         "encoder-decoder book",
@@ -125,9 +125,9 @@ def findings_on(
         case GatherCase(), "V1 with V2":
             first, second = (target.gather(case, runner, tensors) for runner in ("V1", "V2"))
             return check_runners_agree(case, first, second, name)
-        case FreeCase(), "free" | "free, features past prompt":
+        case FreeCase(), "free" | "free past the prompt":
             return check(case, target.free(case), name)
-        case BookCase(), "book" | "book, contents differ" | "encoder_decoder_book":
+        case BookCase(), "book" | "book of unlike contents" | "encoder_decoder_book":
             return check(case, target.book(case), name)
         case WindowCase(), "window":
             return check(case, target.window(case), name)

@@ -148,7 +148,9 @@ def book_events(case: BookCase) -> Iterator[BookEvent]:
             case "take":
                 feature = case.requests[operation.request][operation.feature]
                 before = tuple(book.evicted)
-                answer = book.take(occurrence, feature)
+                answer = book.take(
+                    occurrence, feature, operation.encoder_budget, operation.num_rows_chosen
+                )
                 yield BookEvent(
                     operation,
                     answer,

@@ -28,10 +28,16 @@ from spec.feature import Feature, rows_by_identifier
 T = TypeVar("T")
 
 
-def size(case: Case) -> tuple[int, str]:
-    """A total order of cases: what is shorter to write is smaller."""
+def size(case: Case) -> tuple[int, int, str]:
+    """A total order of cases: with fewer limits on takes first, then what is shorter to write."""
     text = repr(case)
-    return len(text), text
+    return _num_limits(case), len(text), text
+
+
+def _num_limits(case: Case) -> int:
+    if not isinstance(case, BookCase):
+        return 0
+    return sum((o.encoder_budget is not None) + (o.num_rows_chosen > 0) for o in case.operations)
 
 
 def reduce_case(case: Case, condition: Callable[[Case], bool]) -> Case:
@@ -148,8 +154,22 @@ def _smaller_books(case: BookCase) -> Iterator[Case]:
         yield _without_request(case, index)
         for feature in range(len(request)):
             yield _without_feature(case, index, feature)
+    for index, operation in enumerate(case.operations):
+        for weaker in _smaller_limits(operation):
+            operations = (*case.operations[:index], weaker, *case.operations[index + 1 :])
+            yield replace(case, operations=operations)
     names = _names([feature for request in case.requests for feature in request])
     yield replace(case, requests=tuple(_renamed(request, names) for request in case.requests))
+
+
+def _smaller_limits(operation: BookOperation) -> Iterator[BookOperation]:
+    """Without one limit, or with one limit a row less, so that the item can have a row less."""
+    if operation.encoder_budget is not None:
+        yield replace(operation, encoder_budget=None)
+        yield replace(operation, encoder_budget=operation.encoder_budget - 1)
+    if operation.num_rows_chosen:
+        yield replace(operation, num_rows_chosen=0)
+        yield replace(operation, num_rows_chosen=operation.num_rows_chosen - 1)
 
 
 def _without_request(case: BookCase, left_out: int) -> BookCase:

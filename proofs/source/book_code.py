@@ -12,8 +12,14 @@ from proofs.source.release import ReleaseSource
 from proofs.symbolic.exploration import BudgetExhausted
 from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool
 from spec.cases import BookCase
-from spec.monitor_book import request_name
-from spec.observations import Answer, BookObservation, BookState, BookStep, ErrorSeen
+from spec.observations import (
+    Answer,
+    BookObservation,
+    BookState,
+    BookStep,
+    ErrorSeen,
+    request_name,
+)
 
 BOOK_MODULE = "vllm.v1.core.encoder_cache_manager"
 BOOK_CLASS = "EncoderCacheManager"
@@ -38,11 +44,24 @@ def new_request(name: str, identifiers: Sequence[str], rows: Sequence[AnyInt]) -
     )
 
 
-def take(book: Any, request: Any, input_id: int) -> Answer:
+def take(
+    book: Any,
+    request: Any,
+    input_id: int,
+    encoder_budget: AnyInt | None = None,
+    num_rows_chosen: AnyInt = 0,
+) -> Answer:
     """Ask for one input the way the release's scheduler does.
 
     Where the release compares row counts, it does so before the hit, and only for a book that keeps
     entries.
+
+    Args:
+        book: a book of the release.
+        request: who asks, as made by :func:`new_request`.
+        input_id: index of the input.
+        encoder_budget: rows that the encoder may still compute; ``None``: as many as needed.
+        num_rows_chosen: rows chosen before in the same scheduling call and not yet allocated.
     """
     rows = request.get_num_encoder_embeds(input_id)
     keeps_entries = hasattr(book, "cached")
@@ -52,7 +71,8 @@ def take(book: Any, request: Any, input_id: int) -> Answer:
         return "rejected"
     if book.check_and_update_cache(request, input_id):
         return "hit"
-    if not book.can_allocate(request, input_id, rows, 0):
+    budget = rows if encoder_budget is None else encoder_budget
+    if not book.can_allocate(request, input_id, budget, num_rows_chosen):
         return "refused"
     book.allocate(request, input_id)
     return "allocated"
@@ -86,7 +106,13 @@ def run_book(release: ReleaseSource, case: BookCase) -> BookObservation:
             notices: list[str] = []
             match operation.action:
                 case "take":
-                    answer = take(book, requests[operation.request], operation.feature)
+                    answer = take(
+                        book,
+                        requests[operation.request],
+                        operation.feature,
+                        operation.encoder_budget,
+                        operation.num_rows_chosen,
+                    )
                 case "drop":
                     book.free_encoder_input(requests[operation.request], operation.feature)
                 case "finish":

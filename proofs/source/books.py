@@ -35,6 +35,7 @@ CLAIMS = (
     "book-exact",
     "no-error",
 )
+UNLIKE_CONTENTS_CLAIMS = ("slots-conserved", "no-error")
 ENCODER_DECODER_CLAIMS = ("slots-conserved", "book-exact", "no-error")
 
 Status = Literal["unreferenced", "held by the first", "held by the second", "held by both"]
@@ -59,13 +60,15 @@ class Program:
     """A sequence of operations by two requests that both have the given hashes as features.
 
     Without ``content_is_hashed`` the second request's rows differ from the first's, whatever its
-    hashes say.
+    hashes say. ``limited`` is the index of a take with a symbolic encoder budget and symbolic rows
+    chosen before; the other takes have neither.
     """
 
     words: str
     identifiers: str
     operations: tuple[BookOperation, ...]
     content_is_hashed: bool = True
+    limited: int | None = None
 
 
 def _build(statuses: Sequence[Status]) -> list[BookOperation]:
@@ -99,6 +102,27 @@ def programs() -> Iterator[Program]:
                     BookOperation("end_pass"),
                 ),
             )
+    for statuses in _LIMITED_ON:
+        count, built = len(statuses), _build(statuses)
+        yield Program(
+            f"[{', '.join(statuses)}] take a new item under limits, then without",
+            "ABC"[: count + 1],
+            (
+                *built,
+                BookOperation("take", 1, count),
+                BookOperation("take", 0, count),
+                BookOperation("end_pass"),
+            ),
+            limited=len(built),
+        )
+    for status in STATUSES:
+        built = _build([status])
+        yield Program(
+            f"[{status}] take the entry under limits",
+            "A",
+            (*built, BookOperation("take", 1, 0)),
+            limited=len(built),
+        )
     for count in (1, 2, 3):
         for statuses in product(STATUSES, repeat=count):
             yield Program(
@@ -135,6 +159,17 @@ def programs() -> Iterator[Program]:
     )
 
 
+_LIMITED_ON: tuple[tuple[Status, ...], ...] = (
+    (),
+    ("unreferenced",),
+    ("held by the first",),
+    ("unreferenced", "unreferenced"),
+    ("unreferenced", "held by the second"),
+    ("held by both", "unreferenced"),
+)
+"""Initial books of a take with an encoder budget and rows chosen before: nothing, some or all of
+what is there can be evicted."""
+
 _RESET = BookOperation("reset")
 _TAKE = BookOperation("take", 0, 0)
 
@@ -147,6 +182,7 @@ def encoder_decoder_programs() -> Iterator[Program]:
     yield Program("let go of an item at two decode steps", "AB", (*takes, drop, drop))
     yield Program("let go of an item, then finish", "AB", (*takes, drop, BookOperation("finish")))
     yield Program("take, then reset", "AB", (*takes, _RESET, _TAKE))
+    yield Program("take two items, the second under limits", "AB", takes, limited=1)
 
 
 def _assumptions(claim_id: str, program: Program) -> tuple[str, ...]:
@@ -162,7 +198,9 @@ def _second(identifier: str) -> str:
 
 def book_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
     """Every claim on the decoder-only book, for one program."""
-    return _pieces(release, name, program, "book", CLAIMS)
+    if program.content_is_hashed:
+        return _pieces(release, name, program, "book", CLAIMS)
+    return _pieces(release, name, program, "book of unlike contents", UNLIKE_CONTENTS_CLAIMS)
 
 
 def encoder_decoder_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
@@ -185,20 +223,34 @@ def _pieces(
         rows |= {_second(h): exploration.integer(f"rows_{h}_of_the_second") for h in names}
     exploration.assume(*(size.term >= 1 for size in rows.values()))
     exploration.assume(*(size.term <= cache_size.term for size in rows.values()))
+    limits = [
+        exploration.integer(name)
+        for name in ("encoder_budget", "num_rows_chosen")
+        if program.limited is not None
+    ]
+    exploration.assume(*(limit.term >= 0 for limit in limits))
     is_encoder_decoder = part == "encoder_decoder_book"
 
-    def case_with(feature: Callable[[str, SymbolicInt], object], size: object) -> BookCase:
+    def case_with(
+        feature: Callable[[str, SymbolicInt], object], number: Callable[[SymbolicInt], object]
+    ) -> BookCase:
         first = tuple(feature(h, rows[h]) for h in program.identifiers)
         second = tuple(feature(h, rows.get(_second(h), rows[h])) for h in program.identifiers)
+        operations = list(program.operations)
+        if program.limited is not None:
+            budget, chosen = (cast("int", number(limit)) for limit in limits)
+            operations[program.limited] = replace(
+                operations[program.limited], encoder_budget=budget, num_rows_chosen=chosen
+            )
         return BookCase(
-            cast("int", size),
+            cast("int", number(cache_size)),
             cast("tuple[tuple[Feature, ...], ...]", (first, second)),
-            program.operations,
+            tuple(operations),
             is_encoder_decoder,
             program.content_is_hashed,
         )
 
-    symbolic = case_with(_Sized, cache_size)
+    symbolic = case_with(_Sized, lambda size: size)
 
     def run() -> frozenset[str]:
         observation = run_book(release, symbolic)
@@ -214,12 +266,9 @@ def _pieces(
         def number(value: SymbolicInt) -> int:
             return int(model.eval(value.term, model_completion=True).as_long())
 
-        def feature(identifier: str, size: SymbolicInt) -> Feature:
-            return Feature(0, number(size), identifier)
-
-        whole = case_with(feature, number(cache_size))
+        whole = _laid_out(case_with(lambda h, size: Feature(0, number(size), h), number))
         for count in range(1, len(program.operations) + 1):
-            case = replace(whole, operations=program.operations[:count])
+            case = replace(whole, operations=whole.operations[:count])
             found = check_book(case, target.book(case), f"{name} {part}")
             if any(finding.claim == claim_id for finding in found):
                 return case, found
@@ -229,9 +278,21 @@ def _pieces(
         [(question, partial(_spares, question.claim)) for question in questions],
         exploration,
         tree,
-        sizes=[cache_size.term, *(size.term for size in rows.values())],
+        sizes=[size.term for size in (cache_size, *rows.values(), *limits)],
         replay=replay,
     )
+
+
+def _laid_out(case: BookCase) -> BookCase:
+    """The case with each request's features one after the other, as a prompt has them."""
+    requests: list[tuple[Feature, ...]] = []
+    for request in case.requests:
+        features: list[Feature] = []
+        for feature in request:
+            offset = features[-1].end if features else 0
+            features.append(replace(feature, offset=offset))
+        requests.append(tuple(features))
+    return replace(case, requests=tuple(requests))
 
 
 def _spares(claim_id: str, violated: frozenset[str]) -> bool:

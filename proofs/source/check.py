@@ -68,6 +68,7 @@ class SourceReport:
     """All results on one release."""
 
     release: str
+    max_features: int
     results: tuple[SourceResult, ...]
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
@@ -113,7 +114,7 @@ def check_source(
     for done, found in enumerate(_map(run, jobs, workers or os.cpu_count() or 1), start=1):
         pieces.extend(found)
         advance(done, len(jobs))
-    return SourceReport(name, tuple(_aggregate(pieces)), unavailable)
+    return SourceReport(name, max_features, tuple(_aggregate(pieces)), unavailable)
 
 
 def pieces_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import z3
 
@@ -22,7 +23,7 @@ from spec.cases import Case, FreeCase, Progress
 from spec.claims import claim
 from spec.feature import Feature
 from spec.findings import Finding
-from spec.monitor_book import check_free
+from spec.monitor_free import check_free
 from spec.rules import (
     cannot_be_read_from,
     may_drop_encoder_decoder_reference,
@@ -102,19 +103,17 @@ def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
     """``freed-not-needed`` on every path, as it stands and with features in the prompt only."""
     shape = f"{count} feature(s)"
     needed = claim("freed-not-needed")
-    plain = Question(needed.id, "free", shape, needed.assumptions)
-    in_prompt = Question(
-        needed.id, "free", f"{shape}, in the prompt", (*needed.assumptions, "features-in-prompt")
-    )
+    plain = Question(needed.id, "free past the prompt", shape, needed.assumptions)
+    in_prompt = Question(needed.id, "free", shape, (*needed.assumptions, "features-in-prompt"))
     try:
         scenario = FreeScenario(release, count)
     except NotModelled as reason:
         return [unmodelled(plain, reason), unmodelled(in_prompt, reason)]
     target = SourceTarget(release, name)
 
-    def replay(model: z3.ModelRef, _claim: str) -> tuple[Case, Sequence[Finding]]:
+    def replay(part: str, model: z3.ModelRef, _claim: str) -> tuple[Case, Sequence[Finding]]:
         case = _case(scenario, model)
-        return case, check_free(case, target.free(case), f"{name} free")
+        return case, check_free(case, target.free(case), f"{name} {part}")
 
     def holds(dropped: Dropped) -> z3.BoolRef:
         true = z3.BoolVal(True, scenario.exploration.context)
@@ -144,7 +143,7 @@ def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
             scenario.exploration,
             scenario.tree,
             sizes=sizes,
-            replay=replay,
+            replay=partial(replay, question.part),
             also=also,
         )
     ]

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from proofs.search.describe import describe_case
-from proofs.source.check import MAX_FEATURES, SourceReport, SourceResult
+from proofs.source.check import SourceReport, SourceResult
 from proofs.source.piece import RULE
 from proofs.symbolic.exploration import Counts
 from spec.trace import finding_to_json
@@ -28,11 +28,13 @@ def print_source_report(report: SourceReport, console: Console) -> None:
         console.print(text.rstrip(), style=style, markup=False, highlight=False, soft_wrap=True)
 
     line(
-        f"{report.release}: its source on symbolic integers, unbounded, up to {MAX_FEATURES} "
-        "features, every initial book"
+        f"{report.release}: its source on symbolic integers, unbounded, up to "
+        f"{report.max_features} features, every initial book"
     )
-    line("\nexact rules")
-    for result in (r for r in report.results if r.is_rule):
+    rules = [result for result in report.results if result.is_rule]
+    if rules:
+        line("\nexact rules")
+    for result in rules:
         name = result.claim.removeprefix(RULE)
         formula, _, instance = result.detail.partition("; ")
         if formula:
@@ -46,7 +48,7 @@ def print_source_report(report: SourceReport, console: Console) -> None:
         if result.finding is None and result.detail:
             line(f"      {result.detail}", _style(result))
     for part, reason in report.unavailable.items():
-        line(f"  {'':28} {part:21} NOT AVAILABLE  {reason}")
+        line(f"  {'':28} {part:26} NOT AVAILABLE  {reason}")
     findings = [result for result in report.results if result.finding is not None]
     if findings:
         line("\nsmallest counterexamples, replayed on plain integers")
@@ -73,21 +75,11 @@ def _answers(result: SourceResult) -> str:
 
 
 def _columns(result: SourceResult) -> str:
-    beyond = "" if not _remark(result) else f"  {_remark(result)}"
     return (
-        f"{result.claim:28} {result.part:21} {result.verdict.name:8} z3:{result.z3:7} "
+        f"{result.claim:28} {result.part:26} {result.verdict.name:8} z3:{result.z3:7} "
         f"cvc5:{result.cvc5:7} {result.shapes:4} shapes {result.counts.paths:6} paths "
-        f"{result.counts.queries:6} queries{beyond}"
+        f"{result.counts.queries:6} queries"
     )
-
-
-def _remark(result: SourceResult) -> str:
-    """What sets a row apart from another row of the same claim and part."""
-    if "features-in-prompt" in result.assumptions and result.part == "free":
-        return "with features-in-prompt"
-    if result.part == "book" and result.shapes == 1 and not result.assumptions:
-        return "without hash-is-content"
-    return ""
 
 
 def _style(result: SourceResult) -> str | None:
@@ -115,6 +107,7 @@ def source_report_to_json(report: SourceReport) -> dict[str, Any]:
         "schema": 1,
         "target": report.release,
         "level": "source",
+        "max_features": report.max_features,
         "obligations": [
             {
                 "claim": result.claim,

@@ -38,7 +38,6 @@ from proofs.source.release import ReleaseSource
 from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.errors import InputError
 from spec.feature import Feature
-from spec.monitor_book import request_name
 from spec.observations import (
     BookObservation,
     ErrorSeen,
@@ -47,6 +46,7 @@ from spec.observations import (
     GatherObservation,
     RangeObservation,
     RowIdentity,
+    request_name,
 )
 
 UTILS_MODULE = "vllm.multimodal.utils"
