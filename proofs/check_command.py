@@ -28,7 +28,7 @@ from proofs.search.results import (
 )
 from spec.errors import InputError
 from spec.findings import Finding
-from spec.trace import write_atomically
+from spec.trace import require_writable, write_atomically
 from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
 
 INTERRUPTED_EXIT_CODE = 130
@@ -58,7 +58,7 @@ INTERRUPTED_EXIT_CODE = 130
 )
 @click.option(
     "--runner",
-    type=click.Choice(["V1", "V2", "both"]),
+    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
     default="both",
     show_default=True,
     help="Which runner gathers.",
@@ -113,6 +113,9 @@ def check(
     """
     try:
         _refuse_contradictions(target_name, release, source, level, faults)
+        for output in (json_file, report_folder):
+            if output is not None:
+                require_writable(output)
         check_settings = CheckSettings(
             parts=_parts(runner),
             claims=None if claims is None else _split(claims),
@@ -147,8 +150,10 @@ def _refuse_contradictions(
     level: str,
     faults: tuple[str, ...],
 ) -> None:
-    if target_name == "vllm" and (release is None) == (source is None):
-        raise InputError("--target vllm needs either --release R or --source DIR")
+    if target_name == "vllm" and release is None and source is None:
+        raise InputError("--target vllm needs --release R or --source DIR")
+    if release is not None and source is not None:
+        raise InputError("--release and --source name two vLLMs; give one of them")
     if target_name == "reference" and (release is not None or source is not None):
         raise InputError("--release and --source name a vLLM; add --target vllm")
     if target_name == "reference" and level == "source":
@@ -204,11 +209,11 @@ def _check_source(
     report_folder: Path | None,
 ) -> int:
     """Prove or refute the claims on the source; the exit code."""
-    from proofs.source_command import only_claims, show, source_report
+    from proofs.source_command import only_claims, parts_with_claims, show, source_report
 
     console = Console()
     vllm = _vllm_source(release, source)
-    report = only_claims(source_report(vllm, console, settings.parts), settings.claims)
+    report = only_claims(source_report(vllm, console, parts_with_claims(settings)), settings.claims)
     code = show(report, console, json_file)
     if not report.results:
         click.echo("Nothing was run.")

@@ -1,64 +1,46 @@
-"""The command ``residency``."""
+"""The command ``residency``. Subcommands are imported when they are called: torch takes seconds."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import click
 
-from proofs.check_command import check
-from proofs.prove_command import INTERRUPTED_EXIT_CODE, prove_options, run_or_usage_error
-from proofs.source.check import MAX_FEATURES
-from proofs.source_command import prove_source
-from proofs.vllm_command import vllm
-from spec.errors import InputError
+INTERRUPTED_EXIT_CODE = 130
 
-_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_COMMANDS = {
+    "check": ("proofs.check_command", "check"),
+    "prove": ("proofs.source_command", "prove_command"),
+    "vllm": ("proofs.vllm_command", "vllm"),
+}
+"""Module and name of each subcommand."""
 
 
-@click.group(context_settings=_SETTINGS)
+class _LateCommands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED_EXIT_CODE)
+
+
+@click.group(cls=_LateCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="residency")
 def main() -> None:
     """Prove, and disprove, that encoder outputs are still there when a drafter reads ahead.
 
-    Exit codes of every command: 0 everything proved or held, 1 a claim refuted or violated, 2 wrong
-    use or input, 3 unknown, 4 vacuous, 5 error or nothing done, 130 interrupted.
+    Exit codes of every command: 0 everything proved or held, 1 a claim refuted, 2 wrong use or
+    input, 3 unknown, 4 vacuous, 5 error or nothing done, 130 interrupted.
     """
-
-
-@main.command("prove")
-@prove_options
-@click.option(
-    "--source-of",
-    metavar="RELEASE|DIR",
-    help="Prove the claims on the source of this vLLM instead of on the rules. Takes --json only.",
-)
-@click.option(
-    "--max-features",
-    type=click.IntRange(1, MAX_FEATURES),
-    default=MAX_FEATURES,
-    show_default=True,
-    help="With --source-of: features of a request at once. Fewer are quicker and prove less.",
-)
-@click.pass_context
-def prove_command(
-    context: click.Context, /, source_of: str | None, max_features: int, **options: Any
-) -> None:
-    """Prove the rules for all integers; or, with --source-of, a release's own source."""
-    if source_of is None:
-        context.exit(run_or_usage_error(**options))
-    for name in ("groups", "claims", "junit_file", "smt2_folder", "show_ablations"):
-        if options[name]:
-            raise click.UsageError(f"--source-of does not take {name.split('_')[0]} options")
-    try:
-        code = prove_source(source_of, options["json_file"], max_features)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
-    except KeyboardInterrupt:
-        click.echo("interrupted: nothing is reported of a source that is half proved", err=True)
-        code = INTERRUPTED_EXIT_CODE
-    context.exit(code)
-
-
-main.add_command(check)
-main.add_command(vllm)

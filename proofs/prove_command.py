@@ -14,7 +14,7 @@ from proofs.outputs import to_json, to_junit, write_smt2
 from proofs.runner import print_result, print_summary, run_obligations
 from proofs.solvers import RESOURCE_LIMIT, require_solvers
 from spec.errors import InputError
-from spec.trace import write_atomically
+from spec.trace import require_writable, write_atomically
 from spec.verdict import exit_code
 
 INTERRUPTED_EXIT_CODE = 130
@@ -75,6 +75,9 @@ def run(
         InputError: an unknown group or claim, a missing solver, or a file that cannot be written.
     """
     require_solvers()
+    for output in (json_file, junit_file, smt2_folder):
+        if output is not None:
+            require_writable(output)
     console = Console()
     obligations = select(groups, claims)
     results = []

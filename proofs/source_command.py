@@ -6,16 +6,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from impl.vllm.fetch import fetch
 from impl.vllm.source import Source, from_directory
+from proofs.prove_command import prove_options, run_or_usage_error
+from proofs.search.results import CheckSettings
 from proofs.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
-from spec.trace import write_atomically
+from spec.errors import InputError
+from spec.trace import require_writable, write_atomically
 from spec.verdict import exit_code
 
 
@@ -31,21 +36,86 @@ def named_source(release_or_folder: str) -> Source:
     return fetch(release_or_folder)
 
 
+@click.command("prove")
+@prove_options
+@click.option(
+    "--source-of",
+    metavar="RELEASE|DIR",
+    help="Prove the claims on the source of this vLLM instead of on the rules.",
+)
+@click.option(
+    "--max-features",
+    type=click.IntRange(1, MAX_FEATURES),
+    default=MAX_FEATURES,
+    show_default=True,
+    help="With --source-of: features of a request at once. Fewer are quicker and prove less.",
+)
+@click.pass_context
+def prove_command(
+    context: click.Context, /, source_of: str | None, max_features: int, **options: Any
+) -> None:
+    """Prove the rules for all integers; or, with --source-of, a release's own source.
+
+    Exit code: 0 all PROVED, 1 REFUTED, 2 wrong use, 3 UNKNOWN, 4 VACUOUS, 5 ERROR or nothing done.
+    """
+    if source_of is None:
+        context.exit(run_or_usage_error(**options))
+    for name, option in _ONLY_FOR_RULES.items():
+        if options[name]:
+            raise click.UsageError(f"{option} cannot be used with --source-of")
+    try:
+        code = prove_source(source_of, options["claims"], options["json_file"], max_features)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    context.exit(code)
+
+
+_ONLY_FOR_RULES = {
+    "groups": "--group",
+    "junit_file": "--junit",
+    "smt2_folder": "--smt2",
+    "show_ablations": "--ablations",
+}
+"""Options of the rules' proofs that mean nothing for a source."""
+
+
 def prove_source(
-    release_or_folder: str, json_file: Path | None = None, max_features: int = MAX_FEATURES
+    release_or_folder: str,
+    claims: Sequence[str] = (),
+    json_file: Path | None = None,
+    max_features: int = MAX_FEATURES,
 ) -> int:
-    """Prove or refute every claim on the source, print the result, write the file asked for.
+    """Prove or refute the claims on the source, print the result, write the file asked for.
+
+    Args:
+        release_or_folder: a release, or a folder with a vLLM.
+        claims: ids of claims; all, and the rules, when none is given.
+        json_file: where to write the result as JSON.
+        max_features: features of a request at once, 1 to 3.
 
     Returns:
         The exit code of the worst verdict.
 
     Raises:
-        InputError: an unknown release, a folder without vLLM, a missing solver, or a file that
-            cannot be written.
+        InputError: an unknown release or claim, a folder without vLLM, a missing solver, or a file
+            that cannot be written.
     """
+    if json_file is not None:
+        require_writable(json_file)
+    settings = CheckSettings(claims=tuple(claims) or None)
+    settings.validate()
     console = Console()
     source = named_source(release_or_folder)
-    return show(source_report(source, console, max_features=max_features), console, json_file)
+    parts = None if settings.claims is None else parts_with_claims(settings)
+    report = source_report(source, console, parts, max_features)
+    if settings.claims is not None:
+        report = only_claims(report, settings.claims)
+    return show(report, console, json_file)
+
+
+def parts_with_claims(settings: CheckSettings) -> tuple[str, ...]:
+    """The parts on which any of the chosen claims is checked."""
+    return tuple(part for part in settings.parts if settings.claims_of(part))
 
 
 def source_report(

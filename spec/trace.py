@@ -113,6 +113,19 @@ def load(path: Path) -> Document:
     return loads(text, str(path))
 
 
+def require_writable(path: Path) -> None:
+    """Check, before any work is done, that a file or folder can be made at the path.
+
+    Raises:
+        InputError: the folder it is to be in is missing or cannot be written to.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no folder {folder}; make it first, or mend the path")
+    if not os.access(path if path.is_dir() else folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written; choose a folder that you may write to")
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file under a temporary name and move it into place.
 

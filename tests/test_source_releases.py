@@ -66,7 +66,8 @@ def _package(release: str) -> Path:
 
 @pytest.fixture(scope="module", params=RELEASES)
 def report(request: pytest.FixtureRequest) -> SourceReport:
-    return check_source(_package(request.param), request.param, max_features=2)
+    # One feature shows every recorded refutation; what two and three add is proved by `.ci/run`.
+    return check_source(_package(request.param), request.param, max_features=1)
 
 
 def test_three_releases_have_three_free_rules_and_two_tolerated_sets() -> None:

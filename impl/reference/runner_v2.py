@@ -47,7 +47,7 @@ class RunnerV2:
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Collect the encoder rows that the batch's reader needs.
 
-        Progress comes in one of two forms: releases up to 0.28 pass ``computed_prefill_lens``,
+        Progress comes in one of two forms: releases up to 0.24 pass ``computed_prefill_lens``,
         later ones ``num_computed_tokens``.
 
         Args:

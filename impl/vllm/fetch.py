@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import tarfile
 import tempfile
@@ -73,7 +72,7 @@ def fetch(
     Raises:
         InputError: an unknown release, no network, or an archive that does not match its digest.
     """
-    _require_version(release)
+    release = _canonical(release)
     folder = cache or cache_folder()
     present = unpacked(folder, release)
     if present is not None:
@@ -91,17 +90,19 @@ def fetch(
     return source
 
 
-def _require_version(release: str) -> None:
+def _canonical(release: str) -> str:
+    """The release as the index spells it: ``0.24.0`` for ``v0.24.0`` and for ``0.24``."""
     # The release becomes part of a path: only what is a version may pass.
     try:
-        Version(release)
+        version = Version(release)
     except InvalidVersion:
         raise InputError(
             f"{release!r} is not a release of {PACKAGE}; give a version such as {CI_RELEASES[-1]}, "
             "or a folder with --source"
         ) from None
-    if not re.fullmatch(r"[0-9A-Za-z.+!_-]+", release):
-        raise InputError(f"{release!r} is not a release of {PACKAGE}; leave out spaces")
+    missing = (0,) * (3 - len(version.release))
+    padded = ".".join(str(part) for part in (*version.release, *missing))
+    return padded + str(version)[len(version.base_version) :]
 
 
 def _sum_file(archive: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -174,7 +175,13 @@ def _map(
     if workers == 1:
         yield from map(run, jobs)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    # An interrupt is the parent's to answer; workers finish the question at hand.
+    with ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    ) as pool:
         yield from pool.map(run, jobs)
 
 
