@@ -9,7 +9,7 @@ enter, for a drafter reads no earlier than the target:
 
 * 0 where progress never goes back below ``x`` (``margin-zero-without-rollback``), which holds where
   every draft in flight is a placeholder (``margin-zero-with-placeholders``);
-* the drafts that are not placeholders, otherwise (``margin-is-uncounted-drafts``);
+* the excess of drafts in flight over placeholders, otherwise (``margin-is-uncounted-drafts``);
 * 0 even if placeholders are ignored, while features lie in the prompt
   (``placeholders-needless-in-prompt``, ``free-before-execution``);
 * 0 where notices reach the worker after the drafter of the step (``notice-after-drafter``), and the

@@ -206,7 +206,7 @@ OBLIGATIONS: tuple[Obligation, ...] = (
         group=GROUP,
         short_name="margin-is-uncounted-drafts",
         sentence="where progress goes back by the drafts in flight, the smallest safe margin is "
-        "the number of drafts that are not placeholders",
+        "the excess of drafts in flight over placeholders",
         build=_margin_is_uncounted_drafts,
         witness={
             **_SPAN,
@@ -246,7 +246,8 @@ OBLIGATIONS: tuple[Obligation, ...] = (
         group=GROUP,
         short_name="notice-after-drafter",
         sentence="margin 0 is safe, and the smallest, for a reference dropped as soon as its step "
-        "is scheduled, if the notice reaches the worker after that step's drafter",
+        "is scheduled, if the notice reaches the worker after that step's drafter and the next "
+        "read starts no earlier than the step's end",
         build=_notice_after_drafter,
         witness={
             **_SPAN,

@@ -15,6 +15,7 @@ from typing import Any
 
 from proofs.groups import all_obligations
 from proofs.report.picture import picture
+from proofs.search.describe import describe_part
 from proofs.search.parts import CLAIMS_OF_PART
 from proofs.source.piece import RULE
 from proofs.summary import QUESTIONS
@@ -65,7 +66,7 @@ def _claims() -> str:
                 f"`{claim.id}`",
                 claim.sentence,
                 str(proofs) if proofs else "",
-                "; ".join(part.replace("_", " ") for part in checked),
+                "; ".join(describe_part(part) for part in checked),
                 ", ".join(f"`{fault}`" for fault in claim.faults),
             ]
         )
@@ -122,7 +123,7 @@ def _releases() -> str:
     head = [
         "release",
         "a reference goes iff",
-        "a missing feature is skipped iff",
+        "a missing feature that is read is skipped iff",
         "refuted on the source",
         "violated by the functions",
     ]
@@ -132,7 +133,7 @@ def _releases() -> str:
 def _pairs(pairs: Any) -> str:
     by_claim: dict[str, list[str]] = {}
     for claim, part in pairs:
-        by_claim.setdefault(claim, []).append(part.replace("_", " "))
+        by_claim.setdefault(claim, []).append(describe_part(part))
     return "; ".join(f"`{claim}` ({', '.join(parts)})" for claim, parts in by_claim.items())
 
 

@@ -29,8 +29,9 @@ QUESTIONS: tuple[Question, ...] = (
         "Is the deferred free needed for safety?",
         (
             Statement(
-                "exactly when a later step can start below x - m, with x = computed - placeholders "
-                "and m the margin; the look-ahead does not matter",
+                "a free with margin m is safe exactly when no later step starts below x - m, with "
+                "x = computed - placeholders; so a margin is needed exactly when one can start "
+                "below x, and by that difference; the look-ahead does not matter",
                 (
                     "lifetime.drop-is-safe-from",
                     "lifetime.drop-is-unsafe-below",
@@ -51,13 +52,14 @@ QUESTIONS: tuple[Question, ...] = (
                 ("lifetime.placeholders-needless-in-prompt", "lifetime.free-before-execution"),
             ),
             Statement(
-                "yes where drafts are not counted as placeholders: by as many tokens as there are "
-                "such drafts",
+                "yes where more drafts are in flight than there are placeholders, which can only "
+                "be if some are not counted: by the difference",
                 ("lifetime.margin-is-uncounted-drafts",),
             ),
             Statement(
                 "no for a reference dropped when its step is scheduled, if the notice follows that "
-                "step's drafter; if it comes before, by the step's tokens less the look-ahead",
+                "step's drafter and no later step starts before this one's end; if the notice "
+                "comes between target and drafter, by the step's tokens less the look-ahead",
                 ("lifetime.notice-after-drafter", "lifetime.margin-before-the-drafter"),
             ),
         ),

@@ -37,7 +37,7 @@ class Claim:
         kind: what sort of property it is.
         sentence: what it means.
         why: why it matters, with public numbers where there are any.
-        not_expected: when it is not expected to hold.
+        not_expected: when it is not expected to hold, to be read after those words; or "never".
         assumptions: ids of :mod:`spec.assumptions`.
         witness: a case in which the premise happens.
         faults: switches that must break it.
@@ -83,8 +83,8 @@ CLAIMS: tuple[Claim, ...] = (
         sentence="every feature the drafter reads at position p+1 is resident or lies at the "
         "boundary",
         why="the invariant itself: 29750, 32469, 46315, 51603",
-        not_expected="as target-resident; and with a scheduler that does not look as far ahead as "
-        "the gather",
+        not_expected="where target-resident is not, and with a scheduler that does not look as far "
+        "ahead as the gather",
         assumptions=("progress-falls-by-drafts-only", "notices-follow-the-drafter"),
         witness=_boundary_case(_BOTH),
     ),
@@ -114,7 +114,8 @@ CLAIMS: tuple[Claim, ...] = (
         sentence="gather returns exactly the oracle's rows, at value level, also after the merge "
         "into the input embeddings and after the entries were evicted",
         why="a row too many or too few shifts every later one",
-        not_expected="features interleaved on one span: a merge by position cannot tell them apart",
+        not_expected="for features interleaved on one span: a merge by position cannot tell them "
+        "apart",
         assumptions=(*_LAYOUT, "hash-is-content"),
         witness=_boundary_case(_BOTH),
         faults=("rows-by-position",),
@@ -124,7 +125,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="exactness",
         sentence="gather's mask is true exactly where the oracle has a row",
         why="the merge counts the mask's true positions; another count is an error or a shift",
-        not_expected="features interleaved on one span",
+        not_expected="for features interleaved on one span",
         assumptions=_LAYOUT,
         witness=_boundary_case(_BOTH),
         faults=("mask-fills-span",),
@@ -144,8 +145,8 @@ CLAIMS: tuple[Claim, ...] = (
         kind="exactness",
         sentence="V1 and V2 return the same tensors on the same batch",
         why="a model is served by either runner and must not care which",
-        not_expected="a request whose shifted start is at or past its prefill length: V2 skips it "
-        "unread",
+        not_expected="for a request whose shifted start is at or past its prefill length: V2 skips "
+        "it unread",
         assumptions=(*_LAYOUT, "features-in-prompt"),
         witness=_boundary_case(_BOTH),
         faults=("v2-splits-rows",),
@@ -155,7 +156,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="exactness",
         sentence="the window search selects exactly the features that share a position with it",
         why="a feature that is not selected is silently read as text",
-        not_expected="features out of order or nested",
+        not_expected="for features out of order or nested",
         assumptions=_LAYOUT,
         witness=WindowCase((_A, _B), 3, 5),
         faults=("window-search-late",),
@@ -187,7 +188,7 @@ CLAIMS: tuple[Claim, ...] = (
         sentence="an entry is unreferenced only if no taken occurrence of it has a row at or past "
         "the lowest position that progress can fall back to",
         why="54284: dropping at the first occurrence costs a second encoding",
-        not_expected="occurrences that the request has not yet taken do not count",
+        not_expected="for occurrences that the request has not yet taken",
         assumptions=("hash-is-content",),
         witness=FreeCase((_X, _X_AGAIN), 4, (Progress(4), Progress(8))),
         faults=("dropped-at-first-occurrence",),
@@ -248,7 +249,7 @@ CLAIMS: tuple[Claim, ...] = (
         kind="safety",
         sentence="free, gather and the book raise nothing on legal input, misses apart",
         why="an exception here stops the engine for everybody",
-        not_expected="misses, which have claims of their own",
+        not_expected="for misses, which have claims of their own",
         assumptions=_LAYOUT,
         witness=_boundary_case(_BOTH),
         faults=("finish-needs-references",),

@@ -189,7 +189,12 @@ def _only_boundary_rows_lost(
     boundary = {read.spec.identifier for read in reads if read.boundary and read.resident}
     if len(observation.mask) != len(expected.mask) or not boundary:
         return False
-    return all(
+    kept = tuple(
+        row
+        for row, seen in zip(expected.positions, observation.mask, strict=True)
+        if row is not None and seen
+    )
+    return observation.rows == kept and all(
         seen == wanted or (wanted and row is not None and row.identifier in boundary)
         for seen, wanted, row in zip(
             observation.mask, expected.mask, expected.positions, strict=True

@@ -81,6 +81,8 @@ def loads(text: str, where: str = "trace") -> Document:
         raise InputError(
             f"{where}: not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{where}: not a trace ({error})") from None
     version = raw.get("schema") if isinstance(raw, dict) else None
     if version != SCHEMA_VERSION:
         raise InputError(
@@ -121,7 +123,9 @@ def require_writable(path: Path) -> None:
     """
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise InputError(f"{path}: there is no folder {folder}; make it first, or mend the path")
+        raise InputError(
+            f"{path}: cannot be written, there is no folder {folder}; make it, or mend the path"
+        )
     if not os.access(path if path.is_dir() else folder, os.W_OK):
         raise InputError(f"{path}: cannot be written; choose a folder that you may write to")
 
@@ -132,7 +136,12 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         InputError: the folder is missing or cannot be written.
     """
+    path = path.resolve()
     try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe is written to; a file in its place would destroy it.
+            path.write_text(text, encoding="utf-8")
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         temporary = Path(name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from impl.reference.target import ReferenceTarget
 from impl.target import Part, Runner
@@ -19,6 +21,7 @@ from proofs.check_command import check
 from proofs.search.check import run_check
 from proofs.search.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart, findings_on
 from proofs.search.premises import premise_happens
+from proofs.search.present import _rich_table, report_to_json
 from proofs.search.results import ALL_PARTS, CheckReport, CheckSettings
 from spec.assumptions import assumption
 from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
@@ -310,7 +313,7 @@ def invoke() -> Invoke:
 
 def test_command_on_a_clean_target(invoke: Invoke, tmp_path: Path) -> None:
     """Wrong: the table, the JSON file and the exit code disagree."""
-    file = tmp_path / "out" / "check.json"
+    file = tmp_path / "check.json"
     result = invoke("--claims", "row-range-exact,window-exact", "--json", str(file))
     assert result.exit_code == 0, result.output
     data = json.loads(file.read_text())
@@ -331,18 +334,55 @@ def test_command_on_a_fault(invoke: Invoke, tmp_path: Path) -> None:
         *("--runner", "V2", "--json", str(file)),
     )
     assert result.exit_code == 1, result.output
-    assert (
-        "VIOLATED boundary-miss-tolerated by reference +no-boundary-tolerance V2" in result.output
-    )
+    assert "REFUTED boundary-miss-tolerated by reference +no-boundary-tolerance V2" in result.output
     assert "0 computed + 1 scheduled of 2 with A[1,2); resident: nothing" in result.output
     assert "observed: RuntimeError" in result.output
     (row,) = json.loads(file.read_text())["results"]
     (finding,) = json.loads(file.read_text())["findings"]
     assert row["fingerprints"] == [finding["fingerprint"]]
+    head, line = result.output.splitlines()[1:3]
+    assert head.split("  ")[0] == "claim"
+    assert line[head.index("faults") :] == finding["fingerprint"]
+    assert result.output.splitlines()[-1] == "1 question: 1 REFUTED (1 distinct fault)"
     trace = {"schema": 1, "case": finding["case"], "findings": [finding]}
     (read,) = loads(json.dumps(trace)).findings
     assert isinstance(read, Finding)
     assert read.claim == "boundary-miss-tolerated"
+
+
+def test_command_says_which_assumption_a_case_breaks(invoke: Invoke, tmp_path: Path) -> None:
+    """Wrong: a case outside the engine's contract reads as a plain bug, here or on its page."""
+    result = invoke(
+        *("--fault", "free-ignores-placeholders", "--claims", "freed-not-needed"),
+        *("--report", str(tmp_path)),
+    )
+    assert "\nREFUTED (without features-in-prompt) freed-not-needed by reference" in result.output
+    assert "2 questions: 1 HELD, 1 REFUTED (1 distinct fault)\n" in result.output
+    (page,) = tmp_path.glob("*.md")
+    assert (
+        page.read_text()
+        .splitlines()[2]
+        .startswith(
+            "Only without the assumption `features-in-prompt` (every feature ends at or before "
+        )
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_table_on_a_terminal_shows_faults_and_readable_parts(width: int) -> None:
+    """Wrong: a reader cannot tell which questions one fault answers, or reads our ids."""
+    report = _run(
+        ReferenceTarget(frozenset({"encoder-decoder-credit"})), "encoder_decoder_book", examples=30
+    )
+    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(_rich_table(report, "title"))
+    text = captured.get()
+    assert {finding.fingerprint for finding in report.findings} == {
+        word for line in text.splitlines() if "REFUTED" in line for word in line.split()[-1:]
+    }
+    assert "encoder_decoder_book" not in text
+    assert report_to_json(report)["results"][0]["part"] == "encoder_decoder_book"
 
 
 def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:
@@ -358,13 +398,13 @@ def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:
         (("--claims", "nope"), "unknown claim 'nope'"),
         (("--claims", ","), "--claims is empty"),
         (("--fault", "nope"), "unknown fault 'nope'"),
-        (("--target", "vllm"), "needs either --release R or --source DIR"),
-        (("--target", "vllm", "--release", "0.1", "--source", "."), "needs either"),
+        (("--target", "vllm"), "needs --release R or --source DIR"),
+        (("--target", "vllm", "--release", "0.1", "--source", "."), "give one of them"),
         (("--release", "0.24.0"), "add --target vllm"),
         (("--level", "source"), "add --target vllm"),
         (("--target", "vllm", "--source", ".", "--fault", "x"), "--fault breaks the reference"),
         (("--device", "toaster"), "unknown device 'toaster'"),
-        (("--json", "/dev/null/x.json", "--claims", "row-range-exact"), "cannot be written"),
+        (("--json", "/dev/null/x.json", "--claims", "row-range-exact"), "there is no folder"),
     ],
 )
 def test_command_refuses_bad_input_on_one_line(
@@ -400,6 +440,7 @@ def test_command_on_source(invoke: Invoke, tmp_path: Path) -> None:
     (page,) = folder.glob("freed-not-needed-free-past-the-prompt-*.md")
     (ready,) = folder.glob("test_freed_not_needed_free_past_the_prompt_*.py")
     assert "breaks an assumption on purpose" in page.read_text()
+    assert page.read_text().splitlines()[2].startswith("Only without the assumption")
     assert f"wrote {ready}" in result.output
 
 

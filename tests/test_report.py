@@ -28,7 +28,7 @@ from spec.cases import (
     RowRangeCase,
     WindowCase,
 )
-from spec.claims import BY_ID, CLAIMS
+from spec.claims import BY_ID, CLAIMS, Claim
 from spec.feature import Feature
 from spec.findings import Finding, finding
 from spec.trace import load
@@ -218,8 +218,31 @@ def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
     assert trace is not None
     each = made_up("slots-conserved", trace, "book of unlike contents")
     page, ready, _ = write_dossier(each, tmp_path, VLLM)
-    assert "breaks an assumption on purpose (an identifier stands for" in page.read_text()
+    text = page.read_text()
+    assert text.splitlines()[2].startswith("Only without the assumption `hash-is-content` (an ")
+    assert "breaks an assumption on purpose (an identifier stands for" in text
     assert "The case breaks on purpose that an identifier stands for" in ready.read_text()
+
+
+def test_a_page_names_the_code_and_links_the_numbers(
+    dossiers: list[list[Path]], tmp_path: Path
+) -> None:
+    """A reviewer of vLLM knows its classes and pull requests, not the names of our parts."""
+    part = "encoder_decoder_book"
+    page, *_ = write_dossier(made_up("slots-conserved", ENCODER_DECODER_BOOK, part), tmp_path, VLLM)
+    text = page.read_text(encoding="utf-8")
+    assert "`EncoderDecoderCacheManager` (vllm 0.23.0 encoder-decoder book)" in text
+    assert part not in text.replace(f"conserved_{part}", "")
+    assert "[vllm#57696](https://github.com/vllm-project/vllm/pull/57696), [vllm#51228]" in text
+    assert all("**Found in**: `" in page.read_text() for page, *_ in dossiers)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_when_a_claim_is_not_expected_is_the_end_of_a_sentence(claim: Claim) -> None:
+    """A page reads: the claim is not expected to hold, and then these words."""
+    first, *_ = claim.not_expected.split()
+    assert first in {"after", "for", "where", "never"}
+    assert first != "never" or claim.not_expected == "never"
 
 
 def test_the_reference_gets_no_test_for_upstream(tmp_path: Path) -> None:
@@ -254,12 +277,35 @@ def test_the_picture_shows_windows_features_and_rows() -> None:
 
 def test_the_picture_shows_what_a_take_is_held_to() -> None:
     """A refusal that nothing on the picture explains."""
-    book, *lines = picture(LIMITED_BOOK).splitlines()
+    book, head, *lines = picture(LIMITED_BOOK).splitlines()
     assert book == "book of 8 rows"
+    assert head.split() == ["#", "operation", "what", "must", "happen"]
     assert [line.split("  ", 3)[3].strip() for line in lines[:3]] == [
         "request-0  X[0,4), 4 rows, encoder budget 3     refused; free 8, freeable 8",
         "request-0  X[0,4), 4 rows, encoder budget 4     allocated; free 4, freeable 4",
         "request-1  Y[0,4), 4 rows, 5 chosen before      refused; free 4, freeable 4",
+    ]
+
+
+def test_the_picture_of_either_book_says_what_must_happen() -> None:
+    """Answers of the oracle without a label read as the target's, and contradict what was seen."""
+    case = replace(ENCODER_DECODER_BOOK, requests=((Feature(0, 4, "X"),),))
+    head, *lines = picture(case).splitlines()[1:]
+    column = head.index("what must happen")
+    assert [line[column:] for line in lines] == ["allocated; free 0", "free 4", "free 4"]
+    head, *lines = picture(FULL_BOOK).splitlines()[1:]
+    column = head.index("what must happen")
+    assert [line[column:] for line in lines] == [
+        "allocated; free 4, freeable 4",
+        "allocated; free 0, freeable 0",
+        "free 0, freeable 4",
+        "free 0, freeable 8",
+        "evicted: none; free 0, freeable 8",
+        "allocated; free 0, freeable 4",
+        "allocated; free 0, freeable 0",
+        "evicted: Y; free 0, freeable 0",
+        "free 0, freeable 4",
+        "free 8, freeable 8",
     ]
 
 

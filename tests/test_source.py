@@ -15,7 +15,7 @@ from proofs.source.check import SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
 from proofs.source.recorders import OVERRIDES
 from proofs.source.release import ReleaseSource
-from spec.cases import FreeCase, GatherCase, WindowCase
+from spec.cases import BookCase, BookOperation, FreeCase, GatherCase, WindowCase
 from spec.errors import InputError
 from spec.trace import dumps, loads
 from spec.verdict import Verdict
@@ -108,7 +108,7 @@ def test_a_raising_boundary_miss_is_refuted_with_one_feature(tmp_path: Path) -> 
     case = _finding_case(report, "boundary-miss-tolerated")
     assert isinstance(case, GatherCase)
     (request,) = case.requests
-    assert [f.describe() for f in request.features] == ["A[1,2)"]
+    assert [f.describe() for f in request.features] == ["hA[1,2)"]
     assert (request.num_computed_tokens, request.num_scheduled_tokens) == (0, 1)
     assert case.draft_lookahead == 1
     assert _targets(report) == {"fake V1"}
@@ -155,6 +155,18 @@ def test_a_broken_book_is_refuted(
     assert [finding.claim for finding in found][:1] == [claim]
     assert f"fake {part}" in _targets(report)
     loads(dumps(found[0].case))
+
+
+def test_a_counterexample_of_a_book_holds_nothing_that_the_fault_does_not_need(
+    tmp_path: Path,
+) -> None:
+    """A second item, taken or refused, sends the reader after the wrong cause."""
+    package = write_release(tmp_path, encoder_cache_manager=("if held in self.taken:", "if True:"))
+    case = _finding_case(_report(package, "encoder_decoder_book"), "slots-conserved")
+    assert isinstance(case, BookCase)
+    assert [len(features) for features in case.requests] == [1]
+    assert case.cache_size == 1
+    assert case.operations == (BookOperation("take"), BookOperation("drop"), BookOperation("drop"))
 
 
 def test_a_mask_counted_from_its_end_is_refuted(tmp_path: Path) -> None:
@@ -230,7 +242,7 @@ def test_command_reports_wrong_input_without_a_traceback(tmp_path: Path) -> None
     assert "no vLLM there" in empty.output
     mixed = runner.invoke(main, ["prove", "--source-of", "0.33.0", "--group", "window"])
     assert mixed.exit_code == 2
-    assert "--source-of does not take" in mixed.output
+    assert "--group cannot be used with --source-of" in mixed.output
 
 
 def test_command_exits_with_the_worst_verdict(tmp_path: Path) -> None:

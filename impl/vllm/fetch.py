@@ -94,6 +94,8 @@ def _canonical(release: str) -> str:
     """The release as the index spells it: ``0.24.0`` for ``v0.24.0`` and for ``0.24``."""
     # The release becomes part of a path: only what is a version may pass.
     try:
+        if release != release.strip():
+            raise InvalidVersion(release)
         version = Version(release)
     except InvalidVersion:
         raise InputError(

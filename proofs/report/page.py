@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from impl.vllm.load import patches_for
 from proofs.report.literals import printable
 from proofs.report.picture import picture
@@ -10,15 +12,20 @@ from proofs.report.ready_test import environment
 from proofs.report.target_info import (
     TargetInfo,
     broken_assumption,
+    code_of,
     digest_of,
     import_path,
     is_vllm,
     part_of,
 )
-from spec.assumptions import assumption
+from proofs.search.describe import describe_target
+from spec.assumptions import Assumption, assumption
 from spec.cases import BookCase
 from spec.claims import claim as claim_of
 from spec.findings import Finding
+
+_NUMBER = re.compile(r"\b(\d{5})\b")
+_PULL_REQUESTS = "https://github.com/vllm-project/vllm/pull"
 
 
 def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | None) -> str:
@@ -38,8 +45,9 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
         .get_template("page.md.jinja")
         .render(
             claim=claim,
-            verdict=_verdict(finding),
-            target=printable(finding.target),
+            verdict=_verdict(finding, broken),
+            target=printable(describe_target(finding.target)),
+            code=code_of(part) if is_vllm(info) else None,
             mechanism=printable(finding.mechanism),
             fingerprint=finding.fingerprint,
             digest=digest_of(info),
@@ -47,7 +55,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
             has_positions=not isinstance(finding.case, BookCase),
             observed=printable(finding.observed),
             expected=printable(finding.expected),
-            why=claim.why[0].upper() + claim.why[1:],
+            why=_with_links(claim.why[0].upper() + claim.why[1:]),
             reach=reach_of(finding),
             reproduce=_reproduce(info, test_name, finding.claim),
             has_test=test_name is not None,
@@ -60,11 +68,22 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
     )
 
 
-def _verdict(finding: Finding) -> str:
+def _verdict(finding: Finding, broken: Assumption | None) -> str:
+    only = (
+        "" if broken is None else f"Only without the assumption `{broken.id}` ({broken.sentence}): "
+    )
     return (
-        f"**{printable(finding.target)} breaks the claim that "
+        f"{only}**{printable(describe_target(finding.target))} breaks the claim that "
         f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}.**"
     )
+
+
+def _with_links(text: str) -> str:
+    """The text with each number of a public pull request or issue as a link.
+
+    The site forwards the address of a pull request to the issue, where the number is one.
+    """
+    return _NUMBER.sub(rf"[vllm#\1]({_PULL_REQUESTS}/\1)", text)
 
 
 def _reproduce(info: TargetInfo, test_name: str | None, claim_id: str) -> str:

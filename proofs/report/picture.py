@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from proofs.report.literals import printable
-from proofs.search.describe import describe_limits
-from spec.book import SpecBook
-from spec.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
+from proofs.search.describe import counted, describe_limits
+from spec.book import SpecBook, SpecEncoderDecoderBook
+from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.feature import Feature
 from spec.gather import Gathered, InteriorMiss, expected_gather, window_of
 from spec.geometry import is_boundary, target_window
@@ -17,6 +17,9 @@ from spec.observations import request_name
 
 _MOST_COLUMNS = 40
 """With more positions than this, a column stands for a run of positions that are all alike."""
+
+_MUST = "what must happen"
+"""Head of the column with the oracle's answers, which the target's are not."""
 
 Cell = Callable[[int], str]
 """What to show at a token position."""
@@ -106,15 +109,15 @@ def _free(case: FreeCase) -> str:
         label = f"moment {index}: {computed} computed"
         if moment.num_output_placeholders:
             label += (
-                f", {moment.num_output_placeholders} placeholders, "
-                f"{moment.num_drafts_in_flight} drafts"
+                f", {counted(moment.num_output_placeholders, 'placeholder')}, "
+                f"{counted(moment.num_drafts_in_flight, 'draft')}"
             )
         rows.append(_Row(label, _progress_cell(floor, computed)))
         edges.extend([0, floor, computed])
     table = _table(rows, case.features, edges)
     kind = "encoder-decoder book" if case.is_encoder_decoder else "book"
     return (
-        f"{kind} of {case.cache_size} rows, every feature taken, scheduler looks "
+        f"{kind} of {counted(case.cache_size, 'row')}, every feature taken, scheduler looks "
         f"{case.scheduler_shift} ahead\n= computed for good   ? may be taken back\n{table}"
     )
 
@@ -125,30 +128,43 @@ def _progress_cell(floor: int, computed: int) -> Cell:
 
 def _book(case: BookCase) -> str:
     kind = "encoder-decoder book" if case.is_encoder_decoder else "book"
-    lines = [f"{kind} of {case.cache_size} rows"]
-    book = SpecBook(case.cache_size)
+    book = (SpecEncoderDecoderBook if case.is_encoder_decoder else SpecBook)(case.cache_size)
+    lines = [f"{kind} of {counted(case.cache_size, 'row')}", _book_line("  #  operation", _MUST)]
     for number, operation in enumerate(case.operations):
         line = f"{number:>3}  {operation.action:<9}"
         if operation.action in ("take", "drop"):
             feature = case.requests[operation.request][operation.feature]
             line += f"{request_name(operation.request)}  {printable(feature.describe())}"
-            line += f", {feature.num_rows} rows{describe_limits(operation)}"
+            line += f", {counted(feature.num_rows, 'row')}{describe_limits(operation)}"
         elif operation.action == "finish":
             line += request_name(operation.request)
-        if not case.is_encoder_decoder:
-            line = f"{line:<60}  {_carry_out(book, case, number)}"
-        lines.append(line.rstrip())
+        lines.append(_book_line(line, _must_happen(book, case, operation)))
     return "\n".join(lines)
 
 
-def _carry_out(book: SpecBook, case: BookCase, number: int) -> str:
-    """What the oracle's book says to one operation, and what it holds afterwards."""
-    operation = case.operations[number]
+def _book_line(operation: str, must_happen: str) -> str:
+    return f"{operation:<60}  {must_happen}"
+
+
+def _must_happen(
+    book: SpecBook | SpecEncoderDecoderBook, case: BookCase, operation: BookOperation
+) -> str:
+    """What the oracle's book answers to one operation, and the slots that it has afterwards."""
+    answer = _answer(book, case, operation)
+    free = f"free {book.num_free_slots}"
+    if isinstance(book, SpecBook):
+        free += f", freeable {book.num_freeable_slots}"
+    return free if answer is None else f"{answer}; {free}"
+
+
+def _answer(
+    book: SpecBook | SpecEncoderDecoderBook, case: BookCase, operation: BookOperation
+) -> str | None:
+    """Carry out one operation; what the book answers, if it does."""
     occurrence = (operation.request, operation.feature)
-    answer = "-"
     match operation.action:
         case "take":
-            answer = book.take(
+            return book.take(
                 occurrence,
                 case.requests[operation.request][operation.feature],
                 operation.encoder_budget,
@@ -157,14 +173,17 @@ def _carry_out(book: SpecBook, case: BookCase, number: int) -> str:
         case "drop":
             book.drop(occurrence)
         case "finish":
-            for held in book.occurrences_of(operation.request):
-                book.drop(held)
-        case "end_pass":
+            if isinstance(book, SpecEncoderDecoderBook):
+                book.finish(operation.request)
+            else:
+                for held in book.occurrences_of(operation.request):
+                    book.drop(held)
+        case "end_pass" if isinstance(book, SpecBook):
             notices = ", ".join(printable(name) for name in sorted(book.end_pass()))
-            answer = f"evicted: {notices or 'none'}"
+            return f"evicted: {notices or 'none'}"
         case "reset":
             book.reset()
-    return f"{answer}; free {book.num_free_slots}, freeable {book.num_freeable_slots}"
+    return None
 
 
 def _feature_rows(features: Sequence[Feature]) -> list[_Row]:

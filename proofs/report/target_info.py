@@ -55,6 +55,25 @@ def broken_assumption(part: str) -> Assumption | None:
     return None if without is None else assumption(without)
 
 
+_CODE: dict[str, str] = {
+    "V1": "`GPUModelRunner._gather_mm_embeddings`",
+    "V2": "`EncoderRunner.gather_mm_embeddings`",
+    "V1 with V2": "`GPUModelRunner._gather_mm_embeddings` and `EncoderRunner.gather_mm_embeddings`",
+    "free": "`Scheduler._free_encoder_inputs`",
+    "free past the prompt": "`Scheduler._free_encoder_inputs`",
+    "book": "`EncoderCacheManager`",
+    "book of unlike contents": "`EncoderCacheManager`",
+    "encoder_decoder_book": "`EncoderDecoderCacheManager`",
+    "window": "`get_mm_features_in_window`",
+    "row_range": "`PlaceholderRange.get_embeds_indices_in_range`",
+}
+
+
+def code_of(part: str) -> str:
+    """Markdown that names the class and the method, or the function, of vLLM behind a part."""
+    return _CODE[part]
+
+
 def import_path(info: TargetInfo) -> str:
     """Shell text that yields the directory to put on ``PYTHONPATH``."""
     if info["source"] is not None:

@@ -1,4 +1,4 @@
-"""A case on one line, for people."""
+"""Cases and parts in words, for people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,25 @@ from collections.abc import Iterable, Sequence
 
 from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.feature import Feature
+
+_PARTS_IN_WORDS = {"encoder_decoder_book": "encoder-decoder book", "row_range": "row range"}
+"""Parts whose ids are not words."""
+
+
+def describe_part(part: str) -> str:
+    """The part's name for people; files keep the id."""
+    return _PARTS_IN_WORDS.get(part, part)
+
+
+def describe_target(target: str) -> str:
+    """The name of what a finding was made on, with its part, for people."""
+    before, space, part = target.rpartition(" ")
+    return f"{before}{space}{describe_part(part)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def describe_case(case: Case) -> str:
@@ -21,13 +40,14 @@ def describe_case(case: Case) -> str:
             return f"{requests}; resident: {resident}; look-ahead {case.draft_lookahead}"
         case FreeCase():
             moments = ", ".join(
-                f"{moment.num_computed_tokens} computed ({moment.num_output_placeholders} "
-                f"placeholders, {moment.num_drafts_in_flight} drafts)"
+                f"{moment.num_computed_tokens} computed "
+                f"({counted(moment.num_output_placeholders, 'placeholder')}, "
+                f"{counted(moment.num_drafts_in_flight, 'draft')})"
                 for moment in case.progress
             )
             kind = "encoder-decoder, " if case.is_encoder_decoder else ""
             return (
-                f"{kind}{_features(case.features)}; cache {case.cache_size}, shift "
+                f"{kind}{_features(case.features)}; cache {case.cache_size}, scheduler's shift "
                 f"{case.scheduler_shift}; free at {moments}"
             )
         case BookCase():
@@ -61,7 +81,7 @@ def _operation(case: BookCase, operation: BookOperation) -> str:
             feature = case.requests[operation.request][operation.feature]
             return (
                 f"request {operation.request} {operation.action}s {feature.describe()} "
-                f"({feature.num_rows} rows{describe_limits(operation)})"
+                f"({counted(feature.num_rows, 'row')}{describe_limits(operation)})"
             )
         case "finish":
             return f"request {operation.request} finishes"

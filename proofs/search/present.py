@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
@@ -10,13 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from proofs.search.describe import describe_case
+from proofs.search.describe import counted, describe_case, describe_part, describe_target
+from proofs.search.parts import WITHOUT
 from proofs.search.results import CheckReport, Result
 from spec.findings import Finding
 from spec.trace import finding_to_json
 from spec.verdict import Verdict
 
 NOT_AVAILABLE = "NOT AVAILABLE"
+
+_NUMBERS = ("cases", "premise met in")
+"""Heads of the columns with numbers."""
+
+_FINGERPRINT_WIDTH = 12
 
 _STYLES = {
     Verdict.HELD: "green",
@@ -28,7 +35,7 @@ _STYLES = {
 
 
 def print_report(report: CheckReport) -> None:
-    """Print the table, and one paragraph for each violation with its smallest case."""
+    """Print the table, one paragraph for each violation with its smallest case, and the sums."""
     console = Console(highlight=False, soft_wrap=True)
     title = (
         f"{report.target}: {report.settings.examples} cases a family, seed {report.settings.seed}"
@@ -37,6 +44,7 @@ def print_report(report: CheckReport) -> None:
         console.print(_rich_table(report, title))
     else:
         click.echo(title)
+        click.echo(_plain_columns("claim", "part", "verdict", *_NUMBERS, _remarks_head(report)))
         for result in report.results:
             click.echo(_plain_line(result))
     for finding in report.findings:
@@ -45,11 +53,14 @@ def print_report(report: CheckReport) -> None:
         click.echo("\nNothing was run.")
     if report.interrupted:
         click.echo("\nInterrupted: the results above are incomplete.")
+    click.echo(f"\n{_summary(report)}")
 
 
 def print_finding(finding: Finding) -> None:
     """Print a violation: its smallest case, what was seen and what the claim asks for."""
-    click.echo(f"\nVIOLATED {finding.claim} by {finding.target} [{finding.fingerprint}]")
+    verdict = _with_assumption(Verdict.REFUTED.name, _broken_by(finding))
+    target = describe_target(finding.target)
+    click.echo(f"\n{verdict} {finding.claim} by {target} [{finding.fingerprint}]")
     click.echo(f"  {finding.mechanism}: {describe_case(finding.case)}")
     click.echo(f"  observed: {finding.observed}")
     click.echo(f"  expected: {finding.expected}")
@@ -60,7 +71,31 @@ def _verdict_name(result: Result) -> str:
 
 
 def _part_name(result: Result) -> str:
-    return result.part if result.without is None else f"{result.part} (without {result.without})"
+    return _with_assumption(describe_part(result.part), result.without)
+
+
+def _with_assumption(text: str, without: str | None) -> str:
+    return text if without is None else f"{text} (without {without})"
+
+
+def _broken_by(finding: Finding) -> str | None:
+    """The assumption that the finding's case breaks on purpose; targets end with the part."""
+    return next((a for part, a in WITHOUT.items() if finding.target.endswith(f" {part}")), None)
+
+
+def _summary(report: CheckReport) -> str:
+    """How many questions there were and what became of them."""
+    counts = Counter(_verdict_name(result) for result in report.results)
+    names = [*(verdict.name for verdict in Verdict), NOT_AVAILABLE]
+    answers = []
+    for name in (name for name in names if counts[name]):
+        answer = f"{counts[name]} {name}"
+        if name == Verdict.REFUTED.name:
+            faults = {finding.fingerprint for finding in report.findings}
+            answer += f" ({counted(len(faults), 'distinct fault')})"
+        answers.append(answer)
+    questions = counted(len(report.results), "question")
+    return f"{questions}: {', '.join(answers)}" if answers else questions
 
 
 def _remark(result: Result) -> str:
@@ -68,28 +103,47 @@ def _remark(result: Result) -> str:
 
 
 def _plain_line(result: Result) -> str:
-    return (
-        f"{result.claim:<28} {_part_name(result):<53} {_verdict_name(result):<13} "
-        f"{result.cases:>6} cases {result.premises:>6} premises  {_remark(result)}"
-    ).rstrip()
+    numbers = str(result.cases), str(result.premises)
+    return _plain_columns(
+        result.claim, _part_name(result), _verdict_name(result), *numbers, _remark(result)
+    )
+
+
+def _plain_columns(
+    claim: str, part: str, verdict: str, cases: str, premises: str, remark: str
+) -> str:
+    return (f"{claim:<28} {part:<53} {verdict:<13} {cases:>6} {premises:>14}  {remark}").rstrip()
+
+
+def _remarks_head(report: CheckReport) -> str:
+    """What the last column holds."""
+    has_reasons = any(result.reason is not None for result in report.results)
+    return "faults or reason" if has_reasons else "faults"
 
 
 def _rich_table(report: CheckReport, title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE)
+    # Narrow gaps leave the parts' long names room on a terminal of 80 columns.
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    cases, premises = _NUMBERS
     table.add_column("claim", no_wrap=True)
-    table.add_column("runner or part", overflow="fold")
+    table.add_column("part", overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    table.add_column("cases", justify="right", no_wrap=True)
-    table.add_column("premise", justify="right", no_wrap=True)
-    has_reasons = any(result.reason is not None for result in report.results)
-    if has_reasons:
-        table.add_column("reason", overflow="fold")
+    table.add_column(cases, justify="right", no_wrap=True)
+    table.add_column(premises, justify="right", max_width=len("premise"))
+    table.add_column(_remarks_head(report), overflow="fold", min_width=_FINGERPRINT_WIDTH)
     for result in report.results:
         style = "dim" if result.verdict is None else _STYLES[result.verdict]
         verdict = f"[{style}]{_verdict_name(result)}[/]"
         numbers = str(result.cases), str(result.premises)
-        reason = (escape(result.reason or ""),) if has_reasons else ()
-        table.add_row(result.claim, _part_name(result), verdict, *numbers, *reason)
+        remark = escape(_remark(result))
+        table.add_row(result.claim, _part_name(result), verdict, *numbers, remark)
     return table
 
 

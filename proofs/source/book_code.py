@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from proofs.source.gather_code import FeatureInput, feature_specs
 from proofs.source.release import ReleaseSource
@@ -155,6 +155,10 @@ class DropRecorder:
     def free_encoder_input(self, _request: object, input_id: int) -> None:
         """Record one reference let go."""
         self.dropped.append(input_id)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse anything else that is asked of the book."""
+        raise NotModelled(f"free asks the book for {name}, which is not modelled")
 
 
 def has_free(release: ReleaseSource) -> bool:

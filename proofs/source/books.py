@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 from typing import Literal, cast
 
 import z3
@@ -145,6 +145,8 @@ def programs() -> Iterator[Program]:
         yield Program(
             f"one request takes {identifiers}, lets go in order", identifiers, (*takes, *drops)
         )
+    yield from _orders()
+    yield from _resets()
     yield Program("three entries, then reset", "ABC", (*_build(STATUSES[:3]), _RESET, _TAKE))
     yield Program(
         "two requests with one hash and different row counts",
@@ -169,6 +171,67 @@ _LIMITED_ON: tuple[tuple[Status, ...], ...] = (
 )
 """Initial books of a take with an encoder budget and rows chosen before: nothing, some or all of
 what is there can be evicted."""
+
+
+def _orders() -> Iterator[Program]:
+    """Entries let go in another order than they were taken in: the first let go is the oldest."""
+    for order in permutations(range(2)):
+        yield Program(
+            f"two entries let go in the order {order}, then a new one",
+            "ABC",
+            (
+                *(BookOperation("take", 0, index) for index in range(2)),
+                *(BookOperation("drop", 0, index) for index in order),
+                BookOperation("take", 1, 2),
+                BookOperation("end_pass"),
+            ),
+        )
+    yield Program(
+        "an entry is hit and let go again, and is the youngest then",
+        "ABC",
+        (
+            *_build(("unreferenced", "unreferenced")),
+            BookOperation("take", 0, 0),
+            BookOperation("drop", 0, 0),
+            BookOperation("take", 1, 2),
+            BookOperation("end_pass"),
+        ),
+    )
+
+
+def _resets() -> Iterator[Program]:
+    """Nothing of before a reset comes back after it: no notice, no entry, no reference."""
+    yield Program(
+        "an entry is evicted, then reset",
+        "AB",
+        (
+            _TAKE,
+            BookOperation("drop", 0, 0),
+            BookOperation("take", 0, 1),
+            _RESET,
+            BookOperation("end_pass"),
+        ),
+    )
+    for identifiers in ("A", "AA"):
+        takes = tuple(BookOperation("take", 0, i) for i in range(len(identifiers)))
+        yield Program(
+            f"one request takes {identifiers}, reset, takes the first again and lets it go",
+            identifiers,
+            (*takes, _RESET, _TAKE, BookOperation("drop", 0, 0), BookOperation("end_pass")),
+        )
+    yield Program(
+        "an unreferenced entry, then reset, then taken again and let go",
+        "AB",
+        (
+            *_build(("unreferenced",)),
+            _RESET,
+            _TAKE,
+            BookOperation("drop", 0, 0),
+            BookOperation("take", 1, 1),
+            BookOperation("end_pass"),
+        ),
+    )
+
 
 _RESET = BookOperation("reset")
 _TAKE = BookOperation("take", 0, 0)

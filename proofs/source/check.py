@@ -26,6 +26,7 @@ from proofs.source.gathers import gather_pieces, tolerance_piece
 from proofs.source.piece import RULE, Piece
 from proofs.source.ranges import row_range_piece, window_pieces
 from proofs.source.recorders import OVERRIDES
+from proofs.source.reduced import reduced
 from proofs.source.release import ReleaseSource
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import Counts
@@ -115,7 +116,7 @@ def check_source(
     for done, found in enumerate(_map(run, jobs, workers or os.cpu_count() or 1), start=1):
         pieces.extend(found)
         advance(done, len(jobs))
-    return SourceReport(name, max_features, tuple(_aggregate(pieces)), unavailable)
+    return SourceReport(name, max_features, tuple(_aggregate(pieces, target)), unavailable)
 
 
 def pieces_of(
@@ -185,7 +186,7 @@ def _map(
         yield from pool.map(run, jobs)
 
 
-def _aggregate(pieces: Iterable[Piece]) -> Iterator[SourceResult]:
+def _aggregate(pieces: Iterable[Piece], target: SourceTarget) -> Iterator[SourceResult]:
     """One result per claim, part and set of assumptions, in the order of first appearance."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[Piece]] = {}
     for piece in pieces:
@@ -207,7 +208,7 @@ def _aggregate(pieces: Iterable[Piece]) -> Iterator[SourceResult]:
             sum(piece.resources for piece in group),
             sum(piece.milliseconds for piece in group),
             worst.detail,
-            worst.finding,
+            reduced(worst, target),
         )
 
 

@@ -16,7 +16,7 @@ from proofs.source.piece import Piece, Question, settle, unmodelled
 from proofs.source.question import Reply, always
 from proofs.source.release import ReleaseSource
 from proofs.source.target import SourceTarget
-from proofs.symbolic.exploration import Exploration
+from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Tree, denote, leaves
 from spec.cases import Case, FreeCase, Progress
@@ -78,7 +78,12 @@ class FreeScenario:
             self.drafter,
             self.shift,
         )
-        call_free(release, given, book, "request-0")
+        try:
+            call_free(release, given, book, "request-0")
+        except (NotModelled, BudgetExhausted):
+            raise
+        except Exception as error:
+            raise NotModelled(f"free raises {type(error).__name__}: {error}") from error
         return tuple(book.dropped)
 
     def is_safe(self, index: int) -> z3.BoolRef:
@@ -189,7 +194,9 @@ def free_rule_piece(release: ReleaseSource) -> Piece:
         refuted = all(reply.verdict is Verdict.REFUTED for reply in proper)
         verdict = Verdict.REFUTED if refuted else Verdict.UNKNOWN
         reply = proper[0]
-    if same.verdict is not Verdict.PROVED:
+    covered = always(premises, denote(scenario.tree, lambda _: True, context))
+    unfinished = scenario.exploration.counts.unfinished
+    if not (same.verdict is covered.verdict is Verdict.PROVED) or unfinished:
         verdict = Verdict.UNKNOWN
     return _rule_piece(question, verdict, reply, scenario, f"{formula}; {words}")
 

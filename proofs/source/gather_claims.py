@@ -150,7 +150,8 @@ def _mask_exact(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef 
 
 def _no_error(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
     if outcome.error is None:
-        return True
+        # Tensors of unlike lengths cannot be written to each other: that is an error of torch's.
+        return z3.Or(scenario.any_interior_miss, scenario.lengths_agree(outcome))
     if not _named(scenario, outcome):
         return scenario.any_interior_miss
     return z3.Or(scenario.any_interior_miss, _named_at_boundary(scenario, outcome))

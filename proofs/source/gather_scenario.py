@@ -31,12 +31,13 @@ from spec import geometry
 class Shape:
     """What is enumerated rather than symbolic: dense or masked features, and equal hashes.
 
-    ``identifiers`` has one letter per feature. ``decode_beside`` puts a request without features in
+    ``identifiers`` holds one hash per feature, none of which is a word that a message may contain.
+    ``decode_beside`` puts a request without features in
     front, which the runner may take for a decode.
     """
 
     dense: tuple[bool, ...]
-    identifiers: str
+    identifiers: tuple[str, ...]
     decode_beside: bool
 
     def describe(self) -> str:
@@ -44,6 +45,11 @@ class Shape:
         kinds = ", ".join("dense" if dense else "masked" for dense in self.dense)
         shared = "" if len(set(self.identifiers)) == len(self.identifiers) else ", shared hash"
         return f"{len(self.dense)} feature(s): {kinds}{shared}"
+
+
+def hashes(letters: str) -> tuple[str, ...]:
+    """A hash for each letter."""
+    return tuple(f"h{letter}" for letter in letters)
 
 
 def shapes(max_features: int) -> Iterable[Shape]:
@@ -56,18 +62,18 @@ def shapes(max_features: int) -> Iterable[Shape]:
     for count in range(1, max_features + 1):
         letters = "ABC"[:count]
         for dense in product((True, False), repeat=count):
-            yield Shape(dense, letters, decode_beside=count == 1)
+            yield Shape(dense, hashes(letters), decode_beside=count == 1)
     for pattern in ("AA", "AAB", "ABA", "ABB", "AAA"):
         if len(pattern) <= max_features:
             for is_dense in (True, False) if len(pattern) == 2 else (True,):
-                yield Shape((is_dense,) * len(pattern), pattern, decode_beside=False)
+                yield Shape((is_dense,) * len(pattern), hashes(pattern), decode_beside=False)
 
 
 class GatherScenario:
     """A symbolic batch of one shape, explored once.
 
     Symbolic and unbounded: computed and scheduled tokens, look-ahead, prefill length, offsets,
-    lengths, masks, residency, and the place of the request in the batch.
+    lengths, masks, residency, and how many tokens stand before the request in the batch.
     """
 
     def __init__(self, release: ReleaseSource, runner: Runner, shape: Shape) -> None:
@@ -240,6 +246,24 @@ class GatherScenario:
             )
             value = z3.If(inside, new, value)
         return value
+
+    def lengths_agree(self, outcome: GatherOutcome) -> z3.BoolRef:
+        """Whether each part of a feature's mask is as long as what it is written to.
+
+        A slice is clamped to the mask that it is taken from, as tensors do it.
+        """
+        assert outcome.mask is not None
+        context = self.exploration.context
+        agree = [z3.BoolVal(True, context)]
+        for write in outcome.mask.writes:
+            if write.value is not True:
+                length = self.lengths[write.value.feature].term
+                low = term(write.value.start, context)
+                high = term(write.value.stop, context)
+                taken = z3.If(high < length, high, length) - low
+                written = term(write.stop, context) - term(write.start, context)
+                agree.append(z3.And(low >= 0, taken == written))
+        return z3.And(agree)
 
     def _write_value(self, write: Write, position: z3.ArithRef) -> z3.BoolRef:
         context = self.exploration.context

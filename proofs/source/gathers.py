@@ -11,7 +11,7 @@ import z3
 from impl.target import Runner
 from proofs.source import gather_claims
 from proofs.source.formulas import disjunction, simplest, written
-from proofs.source.gather_scenario import GatherScenario, Shape
+from proofs.source.gather_scenario import GatherScenario, Shape, hashes
 from proofs.source.piece import Piece, Question, settle, unmodelled
 from proofs.source.question import always
 from proofs.source.release import ReleaseSource
@@ -70,7 +70,7 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     rule = "miss_tolerated_v1" if runner == "V1" else "miss_tolerated_v2"
     question = Question(f"rule:{rule}", runner, "1 feature: dense, missing")
     try:
-        scenario = GatherScenario(release, runner, Shape((True,), "A", decode_beside=False))
+        scenario = GatherScenario(release, runner, Shape((True,), hashes("A"), decode_beside=False))
     except NotModelled as reason:
         return unmodelled(question, reason)
     context = scenario.exploration.context
@@ -86,7 +86,10 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     readable = simplest(premises, paths, context)
     same = always(premises, disjunction(readable, context) == tolerated)
     equal = always(premises, tolerated == _rule(scenario, runner))
-    verdict = equal.verdict if same.verdict is Verdict.PROVED else Verdict.UNKNOWN
+    covered = always(premises, denote(scenario.tree, lambda _: True, context))
+    unfinished = scenario.exploration.counts.unfinished
+    settled = same.verdict is covered.verdict is Verdict.PROVED and not unfinished
+    verdict = equal.verdict if settled else Verdict.UNKNOWN
     return Piece(
         question.claim,
         question.part,

@@ -125,8 +125,7 @@ def _judge(
     if model is None:
         return _piece(question, Verdict.ERROR, reply, exploration, "no model of the refutation")
     case, findings = replay(model, question.claim)
-    # The monitor has the last word on which claim the case violates.
-    confirmed = next((f for f in findings if f.claim == question.claim), next(iter(findings), None))
+    confirmed = next((f for f in findings if f.claim == question.claim), None)
     size = tuple(model.eval(value, model_completion=True).as_long() for value in sizes)
     if confirmed is None and question.claim.startswith(RULE):
         return _piece(question, Verdict.REFUTED, reply, exploration, f"differs at {case}")

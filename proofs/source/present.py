@@ -6,7 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
-from proofs.search.describe import describe_case
+from proofs.search.describe import describe_case, describe_part
+from proofs.search.parts import WITHOUT
 from proofs.source.check import SourceReport, SourceResult
 from proofs.source.piece import RULE
 from proofs.symbolic.exploration import Counts
@@ -38,7 +39,7 @@ def print_source_report(report: SourceReport, console: Console) -> None:
         name = result.claim.removeprefix(RULE)
         formula, _, instance = result.detail.partition("; ")
         if formula:
-            line(f"  {result.part:9} {_QUESTIONS[name]} {formula}")
+            line(f"  {describe_part(result.part):9} {_QUESTIONS[name]} {formula}")
         equal = "equals" if result.verdict is Verdict.PROVED else "is not"
         remark = f" ({instance})" if instance else ""
         line(f"  {'':9} {equal} spec rule {name}{remark}: {_answers(result)}", _style(result))
@@ -48,13 +49,16 @@ def print_source_report(report: SourceReport, console: Console) -> None:
         if result.finding is None and result.detail:
             line(f"      {result.detail}", _style(result))
     for part, reason in report.unavailable.items():
-        line(f"  {'':28} {part:26} NOT AVAILABLE  {reason}")
+        line(f"  {'':28} {describe_part(part):26} NOT AVAILABLE  {reason}")
     findings = [result for result in report.results if result.finding is not None]
     if findings:
         line("\nsmallest counterexamples, replayed on plain integers")
     for result in findings:
         assert result.finding is not None
-        line(f"  {result.claim} by {result.part} [{result.finding.fingerprint}]", "red")
+        broken = WITHOUT.get(result.part)  # type: ignore[call-overload]
+        without = f" (without {broken})" if broken else ""
+        part = describe_part(result.part)
+        line(f"  {result.claim}{without} by {part} [{result.finding.fingerprint}]", "red")
         line(f"      {describe_case(result.finding.case)}")
         line(f"      observed: {result.finding.observed}")
         line(f"      expected: {result.finding.expected}")
@@ -76,9 +80,9 @@ def _answers(result: SourceResult) -> str:
 
 def _columns(result: SourceResult) -> str:
     return (
-        f"{result.claim:28} {result.part:26} {result.verdict.name:8} z3:{result.z3:7} "
-        f"cvc5:{result.cvc5:7} {result.shapes:4} shapes {result.counts.paths:6} paths "
-        f"{result.counts.queries:6} queries"
+        f"{result.claim:28} {describe_part(result.part):26} {result.verdict.name:8} "
+        f"z3:{result.z3:7} cvc5:{result.cvc5:7} {result.shapes:4} shapes "
+        f"{result.counts.paths:6} paths {result.counts.queries:6} queries"
     )
 
 

@@ -49,7 +49,12 @@ def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
 
     def run() -> tuple[int, int]:
         search = getattr(release.module(UTILS_MODULE), WINDOW_FUNCTION)
-        low, high = search(feature_specs(release, features), start=start, end=end)
+        try:
+            low, high = search(feature_specs(release, features), start=start, end=end)
+        except (NotModelled, BudgetExhausted):
+            raise
+        except Exception as error:
+            raise NotModelled(f"the search raises {type(error).__name__}: {error}") from error
         return low, high
 
     try:

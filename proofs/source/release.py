@@ -121,16 +121,17 @@ class SourceModule:
         """
         if name in self._release.overrides:
             return self._release.overrides[name]
+        # The last definition at the top level is the one that stands when the module has run.
+        for statement in reversed(self._tree.body):
+            match statement:
+                case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
+                    return self._execute(statement, name)
+                case ast.Assign(targets=[ast.Name(id=found)]) if found == name:
+                    return self._execute(statement, name)
+                case _:
+                    pass
         for node in ast.walk(self._tree):
             match node:
-                case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if (
-                    found == name and node in self._tree.body
-                ):
-                    return self._execute(node, name)
-                case ast.Assign(targets=[ast.Name(id=found)]) if (
-                    found == name and node in self._tree.body
-                ):
-                    return self._execute(node, name)
                 case ast.Import(names=aliases):
                     for alias in aliases:
                         if (alias.asname or alias.name) == name:
@@ -148,8 +149,8 @@ class SourceModule:
         body = self._tree.body
         if class_name is not None:
             found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == class_name]
-            body = found[0].body if found else []
-        for node in body:
+            body = found[-1].body if found else []
+        for node in reversed(body):
             if isinstance(node, ast.FunctionDef) and node.name == function:
                 return node
         return None

@@ -35,6 +35,7 @@ from proofs.source.gather_code import (
 )
 from proofs.source.recorders import BatchMask, FeatureMask, View, Write
 from proofs.source.release import ReleaseSource
+from proofs.symbolic.integers import NotModelled
 from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.errors import InputError
 from spec.feature import Feature
@@ -151,7 +152,9 @@ class SourceTarget:
             )
             try:
                 call_free(self._release, given, watched, request.request_id)
-            except (ArithmeticError, AssertionError, AttributeError, LookupError) as error:
+            except NotModelled:
+                raise
+            except Exception as error:
                 seen = ErrorSeen(type(error).__name__, str(error))
                 return FreeObservation(tuple(moments), seen)
             moments.append(FreeMoment(tuple(watched.dropped), book_state(book)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import z3
 
-from proofs.symbolic.integers import SymbolicBool, SymbolicInt, deciding
+from proofs.symbolic.integers import NotModelled, SymbolicBool, SymbolicInt, deciding
 from proofs.symbolic.tree import Decision, Leaf, Outcome, Tree, Unfinished, insert
 
 
@@ -100,6 +100,8 @@ class Exploration:
             with self._path():
                 try:
                     end = Leaf(run())
+                    if len(self._decisions) < len(self._prefix):
+                        raise NotModelled("the code does not go the same way when it is run again")
                     self.counts.paths += 1
                 except BudgetExhausted as exhausted:
                     end = Unfinished(str(exhausted))
@@ -137,6 +139,8 @@ class Exploration:
         if index < len(self._prefix):
             decision = self._prefix[index]
             self._model = None
+            if not decision.condition.eq(condition):
+                raise NotModelled("the code does not decide the same way when it is run again")
         else:
             decision = self._new_decision(condition)
         self._decisions.append(decision)

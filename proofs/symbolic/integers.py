@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import z3
 
@@ -119,6 +119,15 @@ class SymbolicInt:
     def __bool__(self) -> bool:
         """Fork on whether the integer is zero."""
         return _decide(self.term != 0)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        """Refuse arithmetic that is not linear or not modelled."""
+        raise NotModelled("the code divides, shifts or raises an integer to a power")
+
+    __floordiv__ = __rfloordiv__ = __truediv__ = __rtruediv__ = _refuse
+    __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _refuse
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuse
 
     def __index__(self) -> int:
         """Refuse: the code wants a concrete integer, say as a list index."""
