@@ -1,5 +1,6 @@
 """Record what the releases show, from the JSON files of the two commands; never by hand.
 
+    mkdir -p build
     for release in 0.23.0 0.24.0 0.33.0; do
         residency prove --source-of $release --json build/source-$release.json
         residency check --target vllm --release $release --json build/function-$release.json
