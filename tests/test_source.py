@@ -108,7 +108,7 @@ def test_a_raising_boundary_miss_is_refuted_with_one_feature(tmp_path: Path) -> 
     case = _finding_case(report, "boundary-miss-tolerated")
     assert isinstance(case, GatherCase)
     (request,) = case.requests
-    assert [f.describe() for f in request.features] == ["hA[1,2)"]
+    assert [f.describe() for f in request.features] == ["A[1,2)"]
     assert (request.num_computed_tokens, request.num_scheduled_tokens) == (0, 1)
     assert case.draft_lookahead == 1
     assert _targets(report) == {"fake V1"}
