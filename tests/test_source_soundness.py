@@ -110,7 +110,7 @@ def test_an_interrupt_ends_the_command_and_its_workers(tmp_path: Path) -> None:
     try:
         # Late enough to be at work in any case, and early enough not to be done.
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=6)
+            process.wait(timeout=4)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     finally:
