@@ -14,12 +14,8 @@ from pathlib import Path
 
 from impl.target import RUNNERS
 from proofs.solvers import Answer
-from proofs.source.books import (
-    book_pieces,
-    encoder_decoder_pieces,
-    encoder_decoder_programs,
-    programs,
-)
+from proofs.source.book_programs import encoder_decoder_programs, programs
+from proofs.source.books import book_pieces, encoder_decoder_pieces
 from proofs.source.free import free_pieces, free_rule_piece
 from proofs.source.gather_scenario import shapes
 from proofs.source.gathers import gather_pieces, tolerance_piece
