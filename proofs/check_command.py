@@ -29,9 +29,7 @@ from proofs.search.results import (
 from spec.errors import InputError
 from spec.findings import Finding
 from spec.trace import require_writable, write_atomically
-from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
-
-INTERRUPTED_EXIT_CODE = 130
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 
 @click.command("check")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-INTERRUPTED_EXIT_CODE = 130
+from spec.verdict import INTERRUPTED_EXIT_CODE
 
 _COMMANDS = {
     "check": ("proofs.check_command", "check"),

@@ -15,9 +15,7 @@ from proofs.runner import print_result, print_summary, run_obligations
 from proofs.solvers import RESOURCE_LIMIT, require_solvers
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
-from spec.verdict import exit_code
-
-INTERRUPTED_EXIT_CODE = 130
+from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -10,7 +10,6 @@ from spec.algebra import BoolTerm, IntTerm, and_
 from spec.geometry import Window, drafter_window, processed_end, target_window
 
 LOOK_AHEAD_NOT_NEGATIVE = "look-ahead-not-negative"
-OFFSETS_SORTED = "offsets-sorted"
 
 FREED = "reference-dropped"
 

@@ -12,9 +12,7 @@ import click
 from impl.vllm.fetch import CI_RELEASES, fetch, from_directory
 from impl.vllm.source import cache_folder, cached_releases, unpacked, unpacked_folder
 from spec.errors import InputError
-from spec.verdict import USAGE_EXIT_CODE
-
-_INTERRUPTED_EXIT_CODE = 130
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE
 
 
 @click.group("vllm")
@@ -74,4 +72,4 @@ def _plain_errors() -> Iterator[None]:
         sys.exit(USAGE_EXIT_CODE)
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
-        sys.exit(_INTERRUPTED_EXIT_CODE)
+        sys.exit(INTERRUPTED_EXIT_CODE)

@@ -8,6 +8,9 @@ from enum import Enum
 USAGE_EXIT_CODE = 2
 """Exit code of bad arguments and bad input; never that of a verdict."""
 
+INTERRUPTED_EXIT_CODE = 130
+"""Exit code of a command that Ctrl-C ended."""
+
 
 class Verdict(Enum):
     """What became of a claim.

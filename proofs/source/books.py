@@ -16,6 +16,7 @@ import z3
 from proofs.source.book_code import run_book
 from proofs.source.book_programs import Program
 from proofs.source.piece import Piece, Question, settle, unmodelled
+from proofs.source.question import number_in
 from proofs.source.release import ReleaseSource
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import Exploration
@@ -126,7 +127,7 @@ def _pieces(
 
     def replay(model: z3.ModelRef, claim_id: str) -> tuple[Case, Sequence[Finding]]:
         def number(value: SymbolicInt) -> int:
-            return int(model.eval(value.term, model_completion=True).as_long())
+            return number_in(model, value.term)
 
         whole = _laid_out(case_with(lambda h, size: Feature(0, number(size), h), number))
         for count in range(1, len(program.operations) + 1):

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -156,14 +156,13 @@ def _jobs_by_part(name: str, max_features: int) -> dict[str, list[Job]]:
 
 def _run(package: Path, changed: Mapping[str, ast.Module], job: Job) -> Sequence[Piece]:
     # Compiled pieces of a release are kept per process: parsing its larger files takes a second.
-    key = (package, tuple(changed))
-    if not changed and key not in _RELEASES:
-        _RELEASES[key] = ReleaseSource(package, OVERRIDES)
-    release = _RELEASES[key] if not changed else ReleaseSource(package, OVERRIDES, changed)
+    release = ReleaseSource(package, OVERRIDES, changed) if changed else _unchanged(package)
     return _pieces(job(release))
 
 
-_RELEASES: dict[tuple[Path, tuple[str, ...]], ReleaseSource] = {}
+@cache
+def _unchanged(package: Path) -> ReleaseSource:
+    return ReleaseSource(package, OVERRIDES)
 
 
 def _map(

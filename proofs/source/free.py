@@ -13,7 +13,7 @@ from proofs.source.book_code import DropRecorder, FreeInput, call_free
 from proofs.source.formulas import disjunction, simplest, written
 from proofs.source.gather_code import FeatureInput
 from proofs.source.piece import Piece, Question, settle, unmodelled
-from proofs.source.question import Reply, always
+from proofs.source.question import Reply, always, number_in
 from proofs.source.release import ReleaseSource
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
@@ -237,9 +237,7 @@ def _rule_piece(
 
 
 def _case(scenario: FreeScenario, model: z3.ModelRef) -> FreeCase:
-    def number(value: z3.ArithRef) -> int:
-        return int(model.eval(value, model_completion=True).as_long())
-
+    number = partial(number_in, model)
     features = tuple(
         Feature(number(offset.term), number(length.term), "ABC"[index])
         for index, (offset, length) in enumerate(

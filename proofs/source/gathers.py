@@ -13,7 +13,7 @@ from proofs.source import gather_claims
 from proofs.source.formulas import disjunction, simplest, written
 from proofs.source.gather_scenario import GatherScenario, Shape, hashes
 from proofs.source.piece import Piece, Question, settle, unmodelled
-from proofs.source.question import always
+from proofs.source.question import always, number_in
 from proofs.source.release import ReleaseSource
 from proofs.source.target import SourceTarget
 from proofs.symbolic.integers import NotModelled
@@ -125,9 +125,7 @@ def _sizes(scenario: GatherScenario) -> list[z3.ArithRef]:
 
 
 def _case(scenario: GatherScenario, model: z3.ModelRef) -> GatherCase:
-    def number(value: z3.ArithRef) -> int:
-        return int(model.eval(value, model_completion=True).as_long())
-
+    number = partial(number_in, model)
     features = tuple(
         Feature(number(offset.term), number(length.term), identifier, mask.in_model(model))
         for offset, length, identifier, mask in zip(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import z3
 
+from proofs.source.question import number_in
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import AnyInt, SymbolicInt, term
 from proofs.vocabulary import mask_with_counts
@@ -70,18 +71,13 @@ class SymbolicMask:
         """A mask with the model's counts at every position that occurs; ``None`` if dense."""
         if self._dense:
             return None
-        length = self._number(model, self._length)
+        length = number_in(model, self._length)
         counts = {0: 0}
         for point in self._points.values():
-            position = self._number(model, point)
+            position = number_in(model, point)
             if 0 <= position <= length:
-                counts[position] = self._number(model, self._rows_before(point))
+                counts[position] = number_in(model, self._rows_before(point))
         return mask_with_counts(length, sorted(counts.items()))
-
-    @staticmethod
-    def _number(model: z3.ModelRef, value: z3.ArithRef) -> int:
-        number: int = model.eval(value, model_completion=True).as_long()
-        return number
 
     def _relate(self, left: z3.ArithRef, right: z3.ArithRef) -> None:
         for low, high in ((left, right), (right, left)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import z3
 
 from proofs.solvers import Answer
-from proofs.source.question import Reply, always, smallest_counterexample
+from proofs.source.question import Reply, always, number_in, smallest_counterexample
 from proofs.symbolic.exploration import Counts, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Outcome, Tree, denote
@@ -126,7 +126,7 @@ def _judge(
         return _piece(question, Verdict.ERROR, reply, exploration, "no model of the refutation")
     case, findings = replay(model, question.claim)
     confirmed = next((f for f in findings if f.claim == question.claim), None)
-    size = tuple(model.eval(value, model_completion=True).as_long() for value in sizes)
+    size = tuple(number_in(model, value) for value in sizes)
     if confirmed is None and question.claim.startswith(RULE):
         return _piece(question, Verdict.REFUTED, reply, exploration, f"differs at {case}")
     if confirmed is None:

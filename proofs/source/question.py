@@ -81,6 +81,12 @@ def smallest_counterexample(
     return solver.model()
 
 
+def number_in(model: z3.ModelRef, value: z3.ArithRef) -> int:
+    """The integer that a term has in a model."""
+    number: int = model.eval(value, model_completion=True).as_long()
+    return number
+
+
 def _solver(premises: Sequence[z3.BoolRef], condition: z3.BoolRef) -> z3.Solver:
     solver = z3.SolverFor("QF_UFLIA", ctx=condition.ctx)
     solver.set("random_seed", 0)

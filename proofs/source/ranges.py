@@ -11,6 +11,7 @@ import proofs.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.gather_code import FeatureInput, feature_specs, position_of
 from proofs.source.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.piece import Piece, Question, settle, unmodelled
+from proofs.source.question import number_in
 from proofs.source.recorders import FeatureMask
 from proofs.source.release import ReleaseSource
 from proofs.source.target import UTILS_MODULE, WINDOW_FUNCTION, SourceTarget
@@ -64,9 +65,7 @@ def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
     target = SourceTarget(release, name)
 
     def replay(model: z3.ModelRef, _claim: str) -> tuple[Case, Sequence[Finding]]:
-        def number(value: z3.ArithRef) -> int:
-            return int(model.eval(value, model_completion=True).as_long())
-
+        number = partial(number_in, model)
         case = WindowCase(
             tuple(
                 Feature(number(o.term), number(x.term), "ABC"[i])
@@ -133,9 +132,7 @@ def row_range_piece(release: ReleaseSource, name: str) -> Piece:
         )
 
     def replay(model: z3.ModelRef, _claim: str) -> tuple[Case, Sequence[Finding]]:
-        def number(value: z3.ArithRef) -> int:
-            return int(model.eval(value, model_completion=True).as_long())
-
+        number = partial(number_in, model)
         is_embed = mask.in_model(model)
         assert is_embed is not None
         case = RowRangeCase(is_embed, number(start.term), number(end.term))
