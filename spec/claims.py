@@ -1,4 +1,6 @@
-"""Every claim: its id, what it says, why it matters, when it is not expected to hold.
+"""Every claim on single functions: what it says, why it matters, when it is not expected to hold.
+
+Claims on the running loop are in :mod:`spec.loop.claims`.
 
 A claim's ``witness`` is a concrete case in which its premise happens, so that no claim passes for
 want of anything to check. ``faults`` are the switches of :mod:`impl.faults` that must break it.
@@ -29,8 +31,8 @@ Kind = Literal["safety", "exactness", "accounting", "progress"]
 
 
 @dataclass(frozen=True)
-class Claim:
-    """One claim about the protocol.
+class ClaimText:
+    """What a claim says.
 
     Attributes:
         id: stable name, used on the command line and in reports.
@@ -39,8 +41,6 @@ class Claim:
         why: why it matters, with public numbers where there are any.
         not_expected: when it is not expected to hold, to be read after those words; or "never".
         assumptions: ids of :mod:`spec.assumptions`.
-        witness: a case in which the premise happens.
-        faults: switches that must break it.
     """
 
     id: str
@@ -49,6 +49,17 @@ class Claim:
     why: str
     not_expected: str
     assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Claim(ClaimText):
+    """One claim, as single functions can show it.
+
+    Attributes:
+        witness: a case in which the premise happens.
+        faults: switches that must break it.
+    """
+
     witness: Case
     faults: tuple[str, ...] = ()
 

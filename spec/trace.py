@@ -6,7 +6,6 @@ equal. Later traces extend the ``kind`` tag; readers refuse versions that they d
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from spec.cases import Case
 from spec.errors import InputError
 from spec.findings import Finding
+from spec.json_document import parse, published_schema, read_text
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = Path(__file__).parent / "schema" / "trace-v1.json"
@@ -47,10 +47,7 @@ def _findings() -> TypeAdapter[Finding]:
 
 def json_schema() -> dict[str, Any]:
     """The JSON schema of a trace file."""
-    schema = _documents().json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = f"residency trace, version {SCHEMA_VERSION}"
-    return schema
+    return published_schema(_documents(), f"residency trace, version {SCHEMA_VERSION}")
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
@@ -75,26 +72,7 @@ def loads(text: str, where: str = "trace") -> Document:
     Raises:
         InputError: not JSON, another version, an unknown or missing field, or an impossible case.
     """
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{where}: not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{where}: not a trace ({error})") from None
-    version = raw.get("schema") if isinstance(raw, dict) else None
-    if version != SCHEMA_VERSION:
-        raise InputError(
-            f"{where}: schema version {version!r}; this program reads version {SCHEMA_VERSION}"
-        )
-    try:
-        document = _documents().validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise InputError(f"{where}: {place}: {first['msg']}{more}") from None
+    document = parse(text, _documents(), SCHEMA_VERSION, where)
     try:
         document.case.validate()
     except InputError as error:
@@ -108,11 +86,7 @@ def load(path: Path) -> Document:
     Raises:
         InputError: the file cannot be read or is not a valid trace.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    return loads(text, str(path))
+    return loads(read_text(path), str(path))
 
 
 def require_writable(path: Path) -> None:
