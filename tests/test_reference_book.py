@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.reference.encoder_cache import (
-    EncoderCacheManager,
-    EncoderDecoderCacheManager,
-    RowCountMismatchError,
-)
+from impl.reference.book import RowCountMismatchError
+from impl.reference.encoder_cache import EncoderCacheManager, EncoderDecoderCacheManager
 from impl.reference.free import free_encoder_inputs
 from impl.reference.request import MultiModalFeature, PlaceholderRange, Request
 from impl.reference.target import ReferenceTarget

@@ -6,57 +6,8 @@ drive this book and a release's.
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from impl.reference.book import RowCountMismatchError
 from impl.reference.request import Request
-
-
-class RowCountMismatchError(ValueError):
-    """A hash is asked for with another number of rows than its entry has."""
-
-
-class Book(Protocol):
-    """What a scheduler asks of either cache manager."""
-
-    num_free_slots: int
-
-    def check_and_update_cache(self, request: Request, input_id: int) -> bool:
-        """Take a reference if the output is there; whether it was."""
-        ...
-
-    def can_allocate(
-        self,
-        request: Request,
-        input_id: int,
-        encoder_compute_budget: int,
-        num_embeds_to_schedule: int,
-    ) -> bool:
-        """Make room for the output; whether that was possible."""
-        ...
-
-    def allocate(self, request: Request, input_id: int) -> None:
-        """Enter the output, with a reference by the request."""
-        ...
-
-    def get_cached_input_ids(self, request: Request) -> set[int]:
-        """Features for which the request holds a reference."""
-        ...
-
-    def free_encoder_input(self, request: Request, input_id: int) -> None:
-        """Drop the reference to one feature."""
-        ...
-
-    def free(self, request: Request) -> None:
-        """Drop all references of a request that finished, was aborted or preempted."""
-        ...
-
-    def get_freed_mm_hashes(self) -> list[str]:
-        """End the pass: hashes whose tensors the worker may drop."""
-        ...
-
-    def reset(self) -> None:
-        """Forget everything."""
-        ...
 
 
 class EncoderCacheManager:
@@ -89,6 +40,11 @@ class EncoderCacheManager:
         """The requests that hold a reference to each entry."""
         return {identifier: tuple(holders) for identifier, holders in self._holders.items()}
 
+    @property
+    def freeable(self) -> tuple[str, ...]:
+        """Unreferenced entries, the next to be evicted first."""
+        return tuple(self._freeable)
+
     def check_and_update_cache(self, request: Request, input_id: int) -> bool:
         """Take a reference if there is an entry; whether there was.
 
@@ -106,6 +62,16 @@ class EncoderCacheManager:
             self.num_freeable_slots -= self._rows[identifier]
         holders.setdefault(request.request_id, set()).add(input_id)
         return True
+
+    def has_other_rows(self, request: Request, input_id: int) -> bool:
+        """Whether there is an entry, of another number of rows than the request's feature has."""
+        if request.mm_features[input_id].identifier not in self._holders:
+            return False
+        try:
+            self._require_same_rows(request, input_id)
+        except RowCountMismatchError:
+            return True
+        return False
 
     def _require_same_rows(self, request: Request, input_id: int) -> None:
         identifier = request.mm_features[input_id].identifier
@@ -203,6 +169,17 @@ class EncoderCacheManager:
         for input_id in sorted(self.get_cached_input_ids(request)):
             self.free_encoder_input(request, input_id)
 
+    def cancel(self, request: Request, input_id: int) -> None:
+        """Take an unreferenced entry out that was entered in this pass and will not be computed.
+
+        No notice follows: the worker never gets its tensor.
+        """
+        identifier = request.mm_features[input_id].identifier
+        if identifier in self._freeable:
+            del self._freeable[identifier]
+            del self._holders[identifier]
+            self.num_free_slots += self._rows.pop(identifier)
+
     def get_freed_mm_hashes(self) -> list[str]:
         """End the pass: hashes evicted in it and not allocated again since.
 
@@ -237,6 +214,10 @@ class EncoderDecoderCacheManager:
 
     def check_and_update_cache(self, request: Request, input_id: int) -> bool:
         """Never a hit: outputs are not kept."""
+        return False
+
+    def has_other_rows(self, request: Request, input_id: int) -> bool:
+        """Never: outputs are not kept."""
         return False
 
     def can_allocate(
@@ -276,6 +257,13 @@ class EncoderDecoderCacheManager:
         """Credit all items of the request that are still counted."""
         for input_id in sorted(self.get_cached_input_ids(request)):
             self.free_encoder_input(request, input_id)
+
+    def cancel(self, request: Request, input_id: int) -> None:
+        """Forget an output of this pass that will not be computed; its slots are credited."""
+        self.free_encoder_input(request, input_id)
+        identifier = request.mm_features[input_id].identifier
+        if identifier in self._allocated:
+            self._allocated.remove(identifier)
 
     def get_freed_mm_hashes(self) -> list[str]:
         """End the pass: outputs of the pass before, whose step the worker has run by then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl.reference import guards
-from impl.reference.encoder_cache import Book
+from impl.reference.book import Book
 from impl.reference.request import Request
 
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from impl.reference import free, request
-from impl.reference.encoder_cache import (
-    Book,
-    EncoderCacheManager,
-    EncoderDecoderCacheManager,
-)
+from impl.reference.book import Book
+from impl.reference.chunks import ChunkEnds
+from impl.reference.encoder_cache import EncoderCacheManager, EncoderDecoderCacheManager
+from impl.reference.encoder_inputs import EncoderInputs
 from impl.reference.request import MultiModalFeature, PlaceholderRange, Request
+from impl.reference.row_reader import RowReaderV1, RowReaderV2
 from impl.reference.runner_v1 import RunnerV1
 from impl.reference.runner_v2 import RunnerV2
+from impl.reference.scheduler import Scheduler
+from impl.reference.updates import Updates
+from impl.reference.worker import Worker
 
 
 class FreeEncoderInputs(Protocol):
@@ -33,6 +36,8 @@ class Parts:
 
     runner_v1: type[RunnerV1] = RunnerV1
     runner_v2: type[RunnerV2] = RunnerV2
+    row_reader_v1: type[RowReaderV1] = RowReaderV1
+    row_reader_v2: type[RowReaderV2] = RowReaderV2
     book: type[EncoderCacheManager] = EncoderCacheManager
     encoder_decoder_book: type[EncoderDecoderCacheManager] = EncoderDecoderCacheManager
     placeholder_range: type[PlaceholderRange] = PlaceholderRange
@@ -40,3 +45,8 @@ class Parts:
     features_in_window: Callable[[Sequence[MultiModalFeature], int, int], tuple[int, int]] = (
         request.features_in_window
     )
+    encoder_inputs: type[EncoderInputs] = EncoderInputs
+    chunk_ends: type[ChunkEnds] = ChunkEnds
+    scheduler: type[Scheduler] = Scheduler
+    updates: type[Updates] = Updates
+    worker: type[Worker] = Worker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -67,6 +67,14 @@ class MultiModalFeature:
 
     identifier: str
     mm_position: PlaceholderRange
+
+    def moved_by(self, tokens: int) -> MultiModalFeature:
+        """The same item, so many tokens later."""
+        if not tokens:
+            return self
+        place = self.mm_position
+        moved = replace(place, offset=place.offset + tokens)
+        return replace(self, mm_position=moved)
 
 
 @dataclass(eq=False)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from itertools import accumulate
 
 import numpy as np
 import torch
 
-from impl.faults import fault
-from impl.reference.encoder_cache import (
-    Book,
-    EncoderCacheManager,
-    RowCountMismatchError,
-)
+from impl.faults import faulty_parts
+from impl.reference.book import Book, RowCountMismatchError
+from impl.reference.encoder_cache import EncoderCacheManager
+from impl.reference.features import features_of
 from impl.reference.merge import merge_embeddings
-from impl.reference.parts import Parts
 from impl.reference.request import MultiModalFeature, Request
 from impl.reference.runner_v1 import CachedRequestState, ScheduledTokens
 from impl.reference.worker_cache import WorkerCache
@@ -51,8 +47,7 @@ class ReferenceTarget:
 
     def __init__(self, faults: Iterable[str] = ()) -> None:
         self.faults = frozenset(faults)
-        switches = [fault(name) for name in sorted(self.faults)]
-        self._parts = reduce(lambda parts, switch: switch.apply(parts), switches, Parts())
+        self._parts = faulty_parts(self.faults)
 
     @property
     def name(self) -> str:
@@ -199,19 +194,7 @@ class ReferenceTarget:
         return RangeObservation(low, high)
 
     def _features(self, features: Iterable[Feature]) -> list[MultiModalFeature]:
-        return [
-            MultiModalFeature(
-                feature.identifier,
-                self._parts.placeholder_range(
-                    feature.offset,
-                    feature.length,
-                    None
-                    if feature.is_embed is None
-                    else torch.tensor(feature.is_embed, dtype=torch.bool),
-                ),
-            )
-            for feature in features
-        ]
+        return features_of(self._parts.placeholder_range, features)
 
     def _new_book(self, cache_size: int, is_encoder_decoder: bool) -> Book:
         if is_encoder_decoder:

@@ -1,0 +1,86 @@
+"""Each claim on the loop has a witness, faults and known assumptions; each assumption a use."""
+
+from __future__ import annotations
+
+import pytest
+
+from impl.faults import FAULTS
+from impl.reference.engine import Engine
+from impl.reference.loop_target import ReferenceLoop
+from impl.reference.parts import Parts
+from impl.target import RUNNERS
+from proofs.loop.record import record
+from spec.assumptions import BY_ID as FUNCTION_ASSUMPTIONS
+from spec.loop.assumptions import BY_ID as ASSUMPTIONS
+from spec.loop.assumptions import LOOP_ASSUMPTIONS, LoopAssumption, loop_assumption
+from spec.loop.claims import BY_ID, LOOP_CLAIMS, LoopClaim, loop_claim
+from spec.loop.monitor import LoopMonitor
+from spec.loop.runners import compare_runners
+
+ACROSS_RUNNERS = {"runners-agree"}
+"""Compared over two runs, so that no single monitor counts its premise."""
+
+ONLY_BROKEN = {"interior-miss-raises"}
+"""Its premise is a miss that no correct engine comes to: scenarios of faults are its witnesses."""
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("claim", LOOP_CLAIMS, ids=lambda claim: claim.id)
+def test_witness_meets_its_premise_on_a_clean_run(claim: LoopClaim, runner) -> None:
+    """Wrong: a claim that holds for want of anything to check, or a false alarm."""
+    claim.witness.validate()
+    monitor = LoopMonitor(claim.witness, runner)
+    recording = record(ReferenceLoop(), claim.witness, runner, monitor=monitor)
+    assert recording.findings == ()
+    assert recording.trace.ending == "idle"
+    if claim.id not in ACROSS_RUNNERS | ONLY_BROKEN:
+        assert monitor.premises[claim.id] > 0
+
+
+def test_witness_of_equal_runners_reads_rows() -> None:
+    """Wrong: two runs that agree since neither reads anything."""
+    witness = loop_claim("runners-agree").witness
+    first, second = (record(ReferenceLoop(), witness, runner).trace for runner in RUNNERS)
+    assert compare_runners(first, second) == ()
+    assert any(s.kind == "pass" and s.worker and s.worker.target.rows for s in first.steps)
+
+
+@pytest.mark.parametrize("claim", LOOP_CLAIMS, ids=lambda claim: claim.id)
+def test_claim_names_exactly_the_faults_that_break_it(claim: LoopClaim) -> None:
+    """Wrong: a claim that nothing can break, or a table that strayed from the switches."""
+    assert set(claim.faults) == {f.name for f in FAULTS if claim.id in f.breaks_in_loop}
+    assert claim.faults
+
+
+def test_claim_ids_are_unique() -> None:
+    """Wrong: one claim hides another."""
+    assert len(BY_ID) == len(LOOP_CLAIMS)
+
+
+def test_assumptions_of_claims_are_known() -> None:
+    """Wrong: a claim leans on an assumption that nobody wrote down."""
+    named = {name for claim in LOOP_CLAIMS for name in claim.assumptions}
+    assert named <= set(FUNCTION_ASSUMPTIONS) | set(ASSUMPTIONS)
+    assert set(ASSUMPTIONS) <= named
+    assert len(ASSUMPTIONS) == len(LOOP_ASSUMPTIONS)
+
+
+@pytest.mark.parametrize(
+    "assumption", [a for a in LOOP_ASSUMPTIONS if a.scenario], ids=lambda assumption: assumption.id
+)
+def test_something_breaks_without_the_assumption(assumption: LoopAssumption) -> None:
+    """Wrong: an assumption that is not needed."""
+    scenario, claim = assumption.scenario, assumption.claim
+    assert scenario is not None
+    assert claim is not None
+    monitor = LoopMonitor(scenario, "V2")
+    found = set()
+    faults = [assumption.with_fault] if assumption.with_fault else []
+    parts = ReferenceLoop(faults).parts if faults else Parts()
+    for step in Engine(scenario, parts, "V2", record=True).steps():
+        found |= {finding.claim for finding in monitor.observe(step)}
+        if monitor.settled:
+            break
+    assert claim in found
+    assert assumption.id in loop_claim(claim).assumptions
+    assert loop_assumption(assumption.id) is assumption
