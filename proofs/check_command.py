@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from impl.target import FunctionTarget
 from impl.tensors import TensorSettings
 from impl.vllm.source import Source
-from proofs.search.check import ReportProgress, run_check
+from proofs.loop_check_command import check_loop, loop_check_settings
+from proofs.search.check import run_check
+from proofs.search.loop.results import DEFAULT_EXAMPLES as DEFAULT_SCENARIOS
 from proofs.search.parts import CheckedPart
 from proofs.search.present import print_report, report_to_json
 from proofs.search.results import (
@@ -26,6 +24,7 @@ from proofs.search.results import (
     CheckReport,
     CheckSettings,
 )
+from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
 from spec.findings import Finding
 from spec.trace import require_writable, write_atomically
@@ -49,10 +48,11 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
 )
 @click.option(
     "--level",
-    type=click.Choice(["function", "source"]),
+    type=click.Choice(["function", "loop", "source"]),
     default="function",
     show_default=True,
-    help="Call the functions with drawn cases, or prove the claims on their source.",
+    help="Call the functions with drawn cases, run whole drawn scenarios, or prove the claims on "
+    "the source.",
 )
 @click.option(
     "--runner",
@@ -65,12 +65,19 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
 @click.option(
     "--examples",
     type=int,
-    default=DEFAULT_EXAMPLES,
-    show_default=True,
-    help="Cases drawn for each family of parts.",
+    help=f"Cases drawn for each family of parts ({DEFAULT_EXAMPLES} when not given), or scenarios "
+    f"of --level loop ({DEFAULT_SCENARIOS} when not given).",
+)
+@click.option(
+    "--minutes", type=float, help="Draw scenarios of --level loop for so long, not --examples."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws the same cases again.")
-@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="cpu or cuda; with --level loop also none, to run without tensors.",
+)
 @click.option(
     "--fault",
     "faults",
@@ -97,7 +104,8 @@ def check(
     level: str,
     runner: str,
     claims: str | None,
-    examples: int,
+    examples: int | None,
+    minutes: float | None,
     seed: int,
     device: str,
     faults: tuple[str, ...],
@@ -111,13 +119,19 @@ def check(
     """
     try:
         _refuse_contradictions(target_name, release, source, level, faults)
+        if minutes is not None and (level != "loop" or examples is not None):
+            raise InputError("--minutes goes with --level loop, and without --examples")
         for output in (json_file, report_folder):
             if output is not None:
                 require_writable(output)
+        wanted = None if claims is None else _split(claims)
+        if level == "loop":
+            loop_settings = loop_check_settings(runner, wanted, examples, minutes, seed, device)
+            sys.exit(check_loop(faults, loop_settings, json_file, report_folder))
         check_settings = CheckSettings(
             parts=_parts(runner),
-            claims=None if claims is None else _split(claims),
-            examples=examples,
+            claims=wanted,
+            examples=DEFAULT_EXAMPLES if examples is None else examples,
             seed=seed,
             tensors=TensorSettings(device=device),
         )
@@ -125,7 +139,7 @@ def check(
         if level == "source":
             sys.exit(_check_source(release, source, check_settings, json_file, report_folder))
         target = _target(target_name, release, source, faults)
-        with _progress() as report_progress, _interrupts() as interrupted:
+        with progress_bar() as report_progress, interrupts() as interrupted:
             report = run_check(target, check_settings, report_progress, interrupted)
         print_report(report)
         if json_file is not None:
@@ -156,6 +170,8 @@ def _refuse_contradictions(
         raise InputError("--release and --source name a vLLM; add --target vllm")
     if target_name == "reference" and level == "source":
         raise InputError("--level source reads the source of a vLLM; add --target vllm")
+    if target_name == "vllm" and level == "loop":
+        raise InputError("--level loop does not run a vLLM yet; use --target reference")
     if target_name == "vllm" and faults:
         raise InputError("--fault breaks the reference; it cannot be used with --target vllm")
 
@@ -219,42 +235,6 @@ def _check_source(
         findings = [result.finding for result in report.results if result.finding is not None]
         _write_dossiers(findings, report_folder, vllm.name, release, source)
     return code
-
-
-@contextmanager
-def _progress() -> Iterator[ReportProgress | None]:
-    """A progress bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"))
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def report_progress(activity: str, done: int, total: int) -> None:
-            bar.update(task, description=activity, completed=done, total=total)
-
-        yield report_progress
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; a second one stops at once.
-
-    A flag, since an exception may be raised, and lost, in any callback of a library.
-    """
-    asked: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(asked)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _write_dossiers(

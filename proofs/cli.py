@@ -10,8 +10,10 @@ import click
 from spec.verdict import INTERRUPTED_EXIT_CODE
 
 _COMMANDS = {
+    "bench": ("proofs.bench_command", "bench"),
     "check": ("proofs.check_command", "check"),
     "prove": ("proofs.source_command", "prove_command"),
+    "replay": ("proofs.replay_command", "replay"),
     "vllm": ("proofs.vllm_command", "vllm"),
 }
 """Module and name of each subcommand."""

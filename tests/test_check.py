@@ -376,7 +376,7 @@ def test_the_table_on_a_terminal_shows_faults_and_readable_parts(width: int) -> 
     )
     console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as captured:
-        console.print(_rich_table(report, "title"))
+        console.print(_rich_table(report.results, "title"))
     text = captured.get()
     assert {finding.fingerprint for finding in report.findings} == {
         word for line in text.splitlines() if "REFUTED" in line for word in line.split()[-1:]

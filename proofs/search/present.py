@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -36,24 +37,42 @@ _STYLES = {
 
 def print_report(report: CheckReport) -> None:
     """Print the table, one paragraph for each violation with its smallest case, and the sums."""
-    console = Console(highlight=False, soft_wrap=True)
     title = (
         f"{report.target}: {report.settings.examples} cases a family, seed {report.settings.seed}"
     )
-    if console.is_terminal:
-        console.print(_rich_table(report, title))
-    else:
-        click.echo(title)
-        click.echo(_plain_columns("claim", "part", "verdict", *_NUMBERS, _remarks_head(report)))
-        for result in report.results:
-            click.echo(_plain_line(result))
+    print_results(report.results, title)
     for finding in report.findings:
         print_finding(finding)
     if not any(result.cases for result in report.results):
         click.echo("\nNothing was run.")
     if report.interrupted:
         click.echo("\nInterrupted: the results above are incomplete.")
-    click.echo(f"\n{_summary(report)}")
+    faults = {finding.fingerprint for finding in report.findings}
+    click.echo(f"\n{summary(report.results, len(faults))}")
+
+
+def print_results(
+    results: Sequence[Result],
+    title: str,
+    part: str = "part",
+    numbers: tuple[str, str] = _NUMBERS,
+) -> None:
+    """Print one line for each result: a table on a terminal, fixed columns elsewhere.
+
+    Args:
+        results: the results.
+        title: what to print above them.
+        part: head of the column that says on what each was checked.
+        numbers: heads of the columns with numbers.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    if console.is_terminal:
+        console.print(_rich_table(results, title, part, numbers))
+        return
+    click.echo(title)
+    click.echo(_plain_columns("claim", part, "verdict", *numbers, _remarks_head(results)))
+    for result in results:
+        click.echo(_plain_line(result))
 
 
 def print_finding(finding: Finding) -> None:
@@ -66,7 +85,8 @@ def print_finding(finding: Finding) -> None:
     click.echo(f"  expected: {finding.expected}")
 
 
-def _verdict_name(result: Result) -> str:
+def verdict_name(result: Result) -> str:
+    """The verdict's name, or that the target has no such part."""
     return NOT_AVAILABLE if result.verdict is None else result.verdict.name
 
 
@@ -83,18 +103,17 @@ def _broken_by(finding: Finding) -> str | None:
     return next((a for part, a in WITHOUT.items() if finding.target.endswith(f" {part}")), None)
 
 
-def _summary(report: CheckReport) -> str:
+def summary(results: Sequence[Result], num_faults: int) -> str:
     """How many questions there were and what became of them."""
-    counts = Counter(_verdict_name(result) for result in report.results)
+    counts = Counter(verdict_name(result) for result in results)
     names = [*(verdict.name for verdict in Verdict), NOT_AVAILABLE]
     answers = []
     for name in (name for name in names if counts[name]):
         answer = f"{counts[name]} {name}"
         if name == Verdict.REFUTED.name:
-            faults = {finding.fingerprint for finding in report.findings}
-            answer += f" ({counted(len(faults), 'distinct fault')})"
+            answer += f" ({counted(num_faults, 'distinct fault')})"
         answers.append(answer)
-    questions = counted(len(report.results), "question")
+    questions = counted(len(results), "question")
     return f"{questions}: {', '.join(answers)}" if answers else questions
 
 
@@ -105,7 +124,7 @@ def _remark(result: Result) -> str:
 def _plain_line(result: Result) -> str:
     numbers = str(result.cases), str(result.premises)
     return _plain_columns(
-        result.claim, _part_name(result), _verdict_name(result), *numbers, _remark(result)
+        result.claim, _part_name(result), verdict_name(result), *numbers, _remark(result)
     )
 
 
@@ -115,13 +134,18 @@ def _plain_columns(
     return (f"{claim:<28} {part:<53} {verdict:<13} {cases:>6} {premises:>14}  {remark}").rstrip()
 
 
-def _remarks_head(report: CheckReport) -> str:
+def _remarks_head(results: Sequence[Result]) -> str:
     """What the last column holds."""
-    has_reasons = any(result.reason is not None for result in report.results)
+    has_reasons = any(result.reason is not None for result in results)
     return "faults or reason" if has_reasons else "faults"
 
 
-def _rich_table(report: CheckReport, title: str) -> Table:
+def _rich_table(
+    results: Sequence[Result],
+    title: str,
+    part: str = "part",
+    numbers: tuple[str, str] = _NUMBERS,
+) -> Table:
     # Narrow gaps leave the parts' long names room on a terminal of 80 columns.
     table = Table(
         title=title,
@@ -131,19 +155,25 @@ def _rich_table(report: CheckReport, title: str) -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    cases, premises = _NUMBERS
+    cases, premises = numbers
     table.add_column("claim", no_wrap=True)
-    table.add_column("part", overflow="fold")
+    table.add_column(part, overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column(cases, justify="right", no_wrap=True)
     table.add_column(premises, justify="right", max_width=len("premise"))
-    table.add_column(_remarks_head(report), overflow="fold", min_width=_FINGERPRINT_WIDTH)
-    for result in report.results:
+    table.add_column(_remarks_head(results), overflow="fold", min_width=_FINGERPRINT_WIDTH)
+    for result in results:
         style = "dim" if result.verdict is None else _STYLES[result.verdict]
-        verdict = f"[{style}]{_verdict_name(result)}[/]"
-        numbers = str(result.cases), str(result.premises)
+        verdict = f"[{style}]{verdict_name(result)}[/]"
         remark = escape(_remark(result))
-        table.add_row(result.claim, _part_name(result), verdict, *numbers, remark)
+        table.add_row(
+            result.claim,
+            _part_name(result),
+            verdict,
+            str(result.cases),
+            str(result.premises),
+            remark,
+        )
     return table
 
 
@@ -165,7 +195,7 @@ def _result_as_json(result: Result) -> dict[str, Any]:
     data: dict[str, Any] = {
         "claim": result.claim,
         "part": result.part,
-        "verdict": _verdict_name(result),
+        "verdict": verdict_name(result),
         "cases": result.cases,
         "premises": result.premises,
         "fingerprints": list(result.fingerprints),

@@ -1,0 +1,1 @@
+"""Runs of the closed loop: record, replay and measure them."""

@@ -1,0 +1,1 @@
+"""Random search over whole runs: scenarios, what they cover, grouping and shrinking of findings."""

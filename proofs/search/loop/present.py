@@ -1,0 +1,111 @@
+"""How the results of a search over whole runs are shown: tables, a few lines each, and JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proofs.search.describe import counted
+from proofs.search.loop.describe import describe_scenario
+from proofs.search.loop.results import LoopCounterexample, LoopReport
+from proofs.search.present import print_results, summary, verdict_name
+from proofs.search.results import Result
+from spec.loop.document import dumps_scenario, dumps_trace, finding_to_json
+from spec.trace import write_atomically
+from spec.verdict import Verdict
+
+
+def print_loop_report(report: LoopReport) -> None:
+    """Print the table, the smallest run of each violation, what was drawn, and the sums."""
+    drawn = counted(report.num_scenarios, "scenario")
+    title = f"{report.target}: {drawn}, seed {report.settings.seed}"
+    print_results(report.results, title, "runner", ("runs", "premise met in"))
+    for counterexample in report.counterexamples:
+        _print_counterexample(counterexample)
+    for failure in report.failures:
+        click.echo(f"\n{Verdict.ERROR.name} {failure}")
+    if report.num_scenarios:
+        told = ", ".join(f"{name} {count}" for name, count in sorted(report.families.items()))
+        click.echo(f"\nScenarios by family: {told}.")
+    else:
+        click.echo("\nNothing was run.")
+    if report.interrupted:
+        click.echo("\nInterrupted: the results above are incomplete.")
+    faults = {counterexample.finding.fingerprint for counterexample in report.counterexamples}
+    click.echo(f"\n{summary(report.results, len(faults))}")
+
+
+def _print_counterexample(counterexample: LoopCounterexample) -> None:
+    finding = counterexample.finding
+    where = f"pass {finding.pass_index}"
+    if finding.request is not None:
+        where += f", request {finding.request}"
+    if finding.feature is not None:
+        where += f", feature {finding.feature}"
+    if finding.loop is not None:
+        where += f", passes {finding.loop[0]} to {finding.loop[1]} again and again"
+    runners = " and ".join(counterexample.runners)
+    click.echo(f"\n{Verdict.REFUTED.name} {finding.claim} on {runners} [{finding.fingerprint}]")
+    click.echo(f"  {finding.mechanism}: {describe_scenario(counterexample.trace.scenario)}")
+    click.echo(f"  needs: {finding.shape or 'not shrunk'}")
+    click.echo(f"  {where}")
+    click.echo(f"  observed: {finding.observed}")
+    click.echo(f"  expected: {finding.expected}")
+
+
+def loop_report_to_json(report: LoopReport) -> dict[str, Any]:
+    """The report as JSON data, schema version 1."""
+    return {
+        "schema": 1,
+        "target": report.target,
+        "level": "loop",
+        "seed": report.settings.seed,
+        "scenarios": report.num_scenarios,
+        "families": dict(report.families),
+        "failures": list(report.failures),
+        "interrupted": report.interrupted,
+        "results": [_result_to_json(result) for result in report.results],
+        "findings": [_counterexample_to_json(example) for example in report.counterexamples],
+    }
+
+
+def _result_to_json(result: Result) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "claim": result.claim,
+        "runner": result.part,
+        "verdict": verdict_name(result),
+        "runs": result.cases,
+        "premises": result.premises,
+        "fingerprints": list(result.fingerprints),
+    }
+    if result.reason is not None:
+        data["reason"] = result.reason
+    return data
+
+
+def _counterexample_to_json(counterexample: LoopCounterexample) -> dict[str, Any]:
+    return {
+        **finding_to_json(counterexample.finding),
+        "runners": list(counterexample.runners),
+        "scenario": describe_scenario(counterexample.trace.scenario),
+    }
+
+
+def write_counterexamples(report: LoopReport, folder: Path) -> list[Path]:
+    """Write the scenario and the trace of each violation; the paths written.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written = []
+    for counterexample in report.counterexamples:
+        finding, trace = counterexample.finding, counterexample.trace
+        name = f"{finding.claim}-{finding.fingerprint}"
+        scenario_file = folder / f"{name}.scenario.json"
+        trace_file = folder / f"{name}.trace.json"
+        write_atomically(scenario_file, dumps_scenario(trace.scenario, [finding]))
+        write_atomically(trace_file, dumps_trace(trace, [finding]))
+        written += [scenario_file, trace_file]
+    return written
