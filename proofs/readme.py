@@ -13,16 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from impl.faults import FAULTS
 from proofs.groups import all_obligations
 from proofs.report.picture import picture
 from proofs.search.describe import describe_part
 from proofs.search.parts import CLAIMS_OF_PART
 from proofs.source.piece import RULE
 from proofs.summary import QUESTIONS
-from spec.assumptions import ASSUMPTIONS
+from spec.assumptions import ASSUMPTIONS, BY_ID
 from spec.cases import EncoderOutput, GatherCase, GatherRequest
-from spec.claims import CLAIMS
+from spec.claims import CLAIMS, ClaimText
 from spec.feature import Feature
+from spec.loop.assumptions import LOOP_ASSUMPTIONS
+from spec.loop.claims import LOOP_CLAIMS
 from spec.trace import write_atomically
 
 ROOT = Path(__file__).parent.parent
@@ -57,17 +60,21 @@ def _cell(text: str) -> str:
 
 def _claims() -> str:
     """Every claim, and how it is shown."""
+    in_loop = {claim.id: claim for claim in LOOP_CLAIMS}
+    on_functions = {claim.id: claim for claim in CLAIMS}
     rows = []
-    for claim in CLAIMS:
-        proofs = sum(obligation.claim == claim.id for obligation in all_obligations())
-        checked = [part for part, claims in CLAIMS_OF_PART.items() if claim.id in claims]
+    for claim_id in dict.fromkeys((*on_functions, *in_loop)):
+        claim: ClaimText = in_loop[claim_id] if claim_id in in_loop else on_functions[claim_id]
+        proofs = sum(obligation.claim == claim_id for obligation in all_obligations())
+        checked = [describe_part(p) for p, claims in CLAIMS_OF_PART.items() if claim_id in claims]
+        faults = [f.name for f in FAULTS if claim_id in (*f.breaks, *f.breaks_in_loop)]
         rows.append(
             [
-                f"`{claim.id}`",
+                f"`{claim_id}`",
                 claim.sentence,
                 str(proofs) if proofs else "",
-                "; ".join(describe_part(part) for part in checked),
-                ", ".join(f"`{fault}`" for fault in claim.faults),
+                "; ".join([*checked, *(["the loop"] if claim_id in in_loop else [])]),
+                ", ".join(f"`{fault}`" for fault in faults),
             ]
         )
     head = ["claim", "says", "proofs of the rules", "checked on", "faults that break it"]
@@ -76,9 +83,11 @@ def _claims() -> str:
 
 def _assumptions() -> str:
     """Every assumption, and what breaks without it."""
+    rows = [(a.id, a.sentence, a.without) for a in ASSUMPTIONS]
+    rows += [(a.id, a.sentence, a.without) for a in LOOP_ASSUMPTIONS if a.id not in BY_ID]
     return _table(
         ["assumption", "says", "without it"],
-        [[f"`{a.id}`", a.sentence, a.without] for a in ASSUMPTIONS],
+        [[f"`{name}`", sentence, without] for name, sentence, without in rows],
     )
 
 
