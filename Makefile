@@ -8,12 +8,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 .DELETE_ON_ERROR:
 .PHONY: verify test vllm lint crosshair nightly clean
 
-# The main job: all proofs, then free and gather checked on the reference. Both run even if the
-# first fails; the exit code is that of the first failure.
+# The main job: all proofs, then free and gather and whole runs checked on the reference. All run
+# even if one fails; the exit code is that of the first failure.
 verify: .venv/.base
 	@code=0; \
-	$(BIN)/python -m proofs || code=$$?; \
-	$(BIN)/residency check --target reference || { other=$$?; [ $$code -ne 0 ] || code=$$other; }; \
+	note() { other=$$?; [ $$code -ne 0 ] || code=$$other; }; \
+	$(BIN)/python -m proofs || note; \
+	$(BIN)/residency check --target reference || note; \
+	$(BIN)/residency check --target reference --level loop --device none || note; \
 	exit $$code
 
 test: .venv/.base
