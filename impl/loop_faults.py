@@ -203,6 +203,8 @@ LOOP_FAULTS: tuple[Fault, ...] = (
         "none: made for the claim",
         loop_fault_overrides.admission_preempts,
         breaks_in_loop=("no-thrash",),
+        may_also_break=("counts-agree",),
+        why_several="it preempts the last one that runs, whatever its priority",
         scenario=fault_scenarios.TWO_LONG_PREFILLS,
     ),
     Fault(

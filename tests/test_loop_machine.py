@@ -35,23 +35,20 @@ from spec.loop.scenario import Scenario, ScenarioRequest
 _MOST_PASSES = 400
 
 FLOORS = {
-    "hit": 150,
-    "allocated": 250,
-    "evicted": 35,
-    "refused for room": 30,
-    "cut at a refused item": 12,
-    "freed by progress": 250,
-    "drafts rejected": 60,
-    "abort of a running request": 15,
-    "reset of a cache in use": 35,
-    "prefix hit elsewhere": 10,
-    "rows for the drafter only": 40,
-    "boundary item read": 25,
-    "boundary item not resident": 10,
-    "item ends before the processed end": 40,
-    "item ends at the processed end": 50,
-    "item ends after the processed end": 100,
-    "item starts at the processed end": 40,
+    "hit": 50,
+    "allocated": 80,
+    "evicted": 10,
+    "refused for room": 8,
+    "freed by progress": 80,
+    "drafts rejected": 20,
+    "abort of a running request": 5,
+    "reset of a cache in use": 10,
+    "rows for the drafter only": 12,
+    "boundary item read": 8,
+    "item ends before the processed end": 12,
+    "item ends at the processed end": 15,
+    "item ends after the processed end": 30,
+    "item starts at the processed end": 12,
 }
 """What one run of the machine must come to; below this it no longer tries what it is for."""
 

@@ -311,12 +311,17 @@ def test_start_inside_an_item_is_exempt_and_counted() -> None:
     assert monitor.premises["item-whole.exempt"] == 1
 
 
-def test_cut_before_a_whole_item_needs_no_question() -> None:
-    """The token budget of the pass could not have finished B; a larger one could."""
+@pytest.mark.parametrize(
+    ("budget", "expected"), [(4, {"need-agrees"}), (5, set()), (7, set()), (8, {"need-agrees"})]
+)
+def test_only_a_cut_before_a_whole_item_needs_no_question(budget: int, expected: set[str]) -> None:
+    """With tokens for a part of B the range was cut; with fewer it ended there, with more it ran.
+
+    Else a scheduler that never asks for an item at its range's end would pass.
+    """
     unasked = replace(REFUSED_B, calls=(hit(0, answer=False), fits(0), enters(0)))
-    roomy = replace(WHOLE.config, max_num_batched_tokens=8)
-    assert claims([arrival(), unasked], WHOLE) == set()
-    assert claims([arrival(), unasked], replace(WHOLE, config=roomy)) == {"need-agrees"}
+    config = replace(WHOLE.config, max_num_batched_tokens=budget)
+    assert claims([arrival(), unasked], replace(WHOLE, config=config)) == expected
 
 
 @pytest.mark.parametrize("mask", [None, (False, True, True, False, True)], ids=["dense", "masked"])

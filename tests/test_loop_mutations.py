@@ -53,6 +53,8 @@ WITHOUT_MEANING: dict[tuple[str, str, str], str] = {
     ("PassSeen", "notices", "repeat"): "dropping twice is dropping",
     ("PassSeen", "scheduled", "swap"): "the batch may have any order where no row is read",
     ("Read", "slices", "swap"): "the merge joins all tensors; their rows are judged one by one",
+    ("RequestState", "num_draft_tokens", "+1"): "drafts of a turn that ended may stay on a request "
+    "that does not run: nobody schedules them",
     ("UpdateSeen", "calls", "drop"): _NOTHING + ", and another occurrence may hold the entry",
     ("UpdateSeen", "calls", "repeat"): "letting go twice is letting go",
     ("UpdateSeen", "calls", "swap"): _ORDER + "all of them let go",

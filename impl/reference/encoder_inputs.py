@@ -68,7 +68,7 @@ class EncoderInputs:
         features = request.mm_features
         if self._config.is_encoder_decoder:
             if num_computed_tokens == 0:
-                self._choose_cross_attention_inputs(request, chunk, encoder_budget)
+                self._choose_cross_attention_input(request, chunk, encoder_budget)
             return chunk
         start = num_computed_tokens
         first = bisect_right(request.feature_ends, start)
@@ -136,19 +136,17 @@ class EncoderInputs:
                 return True
         return False
 
-    def _choose_cross_attention_inputs(
+    def _choose_cross_attention_input(
         self, request: SchedulerRequest, chunk: Chunk, encoder_budget: int
     ) -> None:
-        """The first step of an encoder-decoder request needs all its items at once."""
-        for input_id in range(len(request.mm_features)):
-            budget = encoder_budget - chunk.num_rows
-            if not self._book.can_allocate(request, input_id, budget, chunk.num_rows):
-                chunk.num_tokens = 0
-                chunk.num_rows = 0
-                chunk.inputs.clear()
-                return
-            chunk.inputs.append(input_id)
-            chunk.num_rows += request.get_num_encoder_embeds(input_id)
+        """The first step of an encoder-decoder request needs its one item."""
+        if not request.mm_features:
+            return
+        if self._book.can_allocate(request, 0, encoder_budget, 0):
+            chunk.inputs.append(0)
+            chunk.num_rows = request.get_num_encoder_embeds(0)
+        else:
+            chunk.num_tokens = 0
 
     def _window_end(self, start: int, num_tokens: int) -> int:
         """End of the window in which features are asked for (29750, 32469)."""

@@ -211,10 +211,9 @@ class Scheduler:
         return False
 
     def _prefix_hit(self, request: SchedulerRequest) -> int:
-        """Tokens found computed; the last known token is always computed anew."""
+        """Tokens found computed; never all, since the last known one is always computed anew."""
         hits = request.prefix_hits
-        hit = hits[request.num_starts] if request.num_starts < len(hits) else 0
-        return min(hit, request.num_tokens - 1)
+        return hits[request.num_starts] if request.num_starts < len(hits) else 0
 
     def _make_room_for_waiting(self, request: SchedulerRequest, end: int, now: Pass) -> bool:
         """Get KV blocks for a waiting request, without harm to those that run in the pass."""

@@ -178,7 +178,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
         "change by exactly what passes, updates and events say",
         "all other claims are judged from these numbers: where they contradict each other, a claim "
         "could hold of a run that never was",
-        "for what an engine may choose: the order of the waiting queue, blocks reclaimed from "
+        "for what an engine may choose: where skipped requests wait, blocks reclaimed from "
         "requests that wait, outputs of preempted requests",
         (),
         witnesses.TWO_ITEMS,

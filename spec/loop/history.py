@@ -64,6 +64,7 @@ class History:
         references: the book's entries with their holders, as last reported.
         previous_references: the same, one step before.
         previous_status: status of each request one step before.
+        previous_progress: progress of each request one step before (tokens).
         entry_rows: rows of each entry, by the feature for which it was allocated.
         items_held: of the encoder-decoder book, rows of the items allocated and not let go.
         previous_items: those items, one step before.
@@ -86,10 +87,12 @@ class History:
         self.references: dict[str, tuple[int, ...]] = {}
         self.previous_references: dict[str, tuple[int, ...]] = {}
         self.previous_status = [""] * len(self.requests)
+        self.previous_progress: dict[int, int] = {}
         self.entry_rows: dict[str, int] = {}
         self.items_held: dict[tuple[int, int], int] = {}
         self.previous_items: frozenset[tuple[int, int]] = frozenset()
         self.encodings: dict[int, tuple[Encoding, int]] = {}
+        self.encoded: tuple[int, ...] = ()
         self.resets = 0
         self.asked: dict[tuple[int, int], Asked] = {}
         self.allocated: dict[int, set[str]] = {}
@@ -211,6 +214,7 @@ class History:
             self.requests[request].payload.clear()
         for request, feature in worker.received:
             self.requests[request].payload.add(feature)
+        self.encoded = tuple(encoding.number for encoding in worker.encoded)
         for encoding in worker.encoded:
             self.encodings[encoding.number] = (encoding, self.resets)
         if len(self.encodings) > 64 + 2 * len(worker.contents):
@@ -229,6 +233,11 @@ class History:
     def _note_state(self, state: EngineState) -> None:
         requests = self.requests
         self.previous_status = [history.status for history in requests]
+        self.previous_progress = {
+            index: history.state.num_computed_tokens
+            for index, history in enumerate(requests)
+            if history.state is not None
+        }
         for seen in state.requests:
             history = requests[seen.request]
             history.state = seen

@@ -114,7 +114,9 @@ class BatchMonitor:
             )
         if started:
             self._check_start(scheduled, before, found)
-        if scheduled.num_draft_tokens > before.num_draft_tokens:
+        # A request that starts may be padded with drafts, so that a batch of decodes is even.
+        padding = self._config.num_speculative_tokens if started else 0
+        if scheduled.num_draft_tokens > max(before.num_draft_tokens, padding):
             self._note(
                 "drafts that nobody proposed",
                 f"{scheduled.num_draft_tokens} drafts of request {request} run",

@@ -9,7 +9,7 @@ from collections import Counter
 
 from spec.loop.history import History
 from spec.loop.log import FindingLog
-from spec.loop.steps import Call, PassSeen, Step
+from spec.loop.steps import Call, PassSeen, ScheduledRequest, Step
 
 CLAIM = "counts-agree"
 
@@ -178,15 +178,23 @@ class CallsMonitor:
                     "room is asked for",
                     request,
                 )
-        running = {scheduled.request for scheduled in step.scheduled}
+        running = {scheduled.request: scheduled for scheduled in step.scheduled}
         for key in fits - allocated.keys():
-            if key[0] in running:
+            # Releases ask for room before they see that the window has no row of the feature.
+            if key[0] in running and self._has_row_in_window(running[key[0]], key[1]):
                 self._note(
                     "room made and not used",
                     f"request {key[0]} runs without {history.feature(*key).describe()}",
                     "what there was room for is allocated",
                     key[0],
                 )
+
+    def _has_row_in_window(self, scheduled: ScheduledRequest, index: int) -> bool:
+        """Whether a feature has a row in the range that the pass looked at for its request."""
+        start = scheduled.num_computed_tokens
+        end = start + scheduled.num_scheduled_tokens + self._config.scheduler_lookahead
+        feature = self._history.feature(scheduled.request, index)
+        return next(iter(feature.segments(start, end)), None) is not None
 
     def _check_budget(self, call: Call, num_rows: int, least: int, most: int) -> None:
         """Judge the encoder budget that a question names."""

@@ -1,7 +1,8 @@
 """The counts of each request after each step: what passes, updates and events say, and no more.
 
 The claim ``counts-agree``: progress, tokens, placeholders, drafts and statuses here; the rest in
-:mod:`spec.loop.monitor_queues`, ``monitor_batch``, ``monitor_calls`` and ``monitor_worker``.
+:mod:`spec.loop.monitor_queues`, ``monitor_order``, ``monitor_batch``, ``monitor_calls``,
+``monitor_answers`` and ``monitor_worker``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import NamedTuple
 from spec.loop.history import History
 from spec.loop.in_flight import InFlight, Standing
 from spec.loop.log import FindingLog
+from spec.loop.monitor_answers import AnswersMonitor
 from spec.loop.monitor_batch import BatchMonitor
 from spec.loop.monitor_calls import CallsMonitor
 from spec.loop.monitor_events import EventsMonitor
+from spec.loop.monitor_order import OrderMonitor
 from spec.loop.monitor_queues import QueuesMonitor
 from spec.loop.monitor_worker import WorkerMonitor
 from spec.loop.scenario import Scenario
@@ -57,9 +60,10 @@ def _counts(state: RequestState) -> Counts:
 class CountsMonitor:
     """Judge the state after each step of a run.
 
-    Not judged is what an engine may choose: the order of the waiting queue, when the KV blocks of
-    a request that does not run are reclaimed (its progress is then 0), whether what a preempted
-    request has in flight is still delivered, and the progress of requests that ended.
+    Not judged is what an engine may choose: where requests that were skipped or go on with their
+    next turn stand in the waiting queue, when the KV blocks of a request that does not run are
+    reclaimed (its progress is then 0), whether what a preempted request has in flight is still
+    delivered, and the progress of requests that ended.
 
     Args:
         scenario: what was chosen from outside.
@@ -80,6 +84,8 @@ class CountsMonitor:
         self._turns = [0] * len(scenario.requests)
         self._limits = [r.num_prompt_tokens + r.max_tokens for r in scenario.requests]
         self._events = EventsMonitor(scenario, log)
+        self._order = OrderMonitor(scenario, log)
+        self._answers = AnswersMonitor(scenario, log)
 
     def observe(self, step: Step) -> None:
         """Judge a step; one that raised stopped in its middle, and ends the run."""
@@ -89,10 +95,12 @@ class CountsMonitor:
         granted: dict[int, int] = {}
         self._calls.observe(step)
         self._worker.observe(step, self._states)
+        self._order.observe(step, self._states)
         match step.kind:
             case "pass":
                 self._events.check_pass(step)
                 granted = self._batch.observe(step, self._states)
+                self._answers.observe_pass(step, self._states)
                 expected = self._after_pass(step)
             case "update":
                 expected = self._after_update(step)
@@ -175,6 +183,9 @@ class CountsMonitor:
         request = outcome.request
         if before.status in _ENDED:
             standing = "dead"
+        self._answers.check_load(index, outcome, standing, before)
+        if not outcome.dropped:
+            self._answers.check_accepted(outcome, entry)
         if outcome.dropped or standing == "dead":
             self._check_dropped(index, outcome, standing, before)
             if outcome.rewound is None:
@@ -291,6 +302,10 @@ class CountsMonitor:
                     state.num_draft_tokens,
                     state.num_tokens,
                 )
+                proposed = self._config.num_speculative_tokens
+                if wanted.status != "running" and proposed == state.num_draft_tokens > 0:
+                    # Drafts of a turn that ended may stay: nobody schedules them.
+                    wanted = wanted._replace(num_draft_tokens=proposed)
                 if seen != wanted and not (
                     wanted.status in _ENDED
                     and (state.status, state.num_tokens) == (wanted.status, wanted.num_tokens)

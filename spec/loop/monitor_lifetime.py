@@ -30,6 +30,8 @@ class LifetimeMonitor:
     def __init__(self, history: History, log: FindingLog) -> None:
         self._history = history
         self._log = log
+        self._held_features: list[set[int]] = [set() for _ in history.requests]
+        """Occurrences that each request took and did not let go, also those that it has passed."""
 
     def observe(self, step: Step) -> None:
         """Judge what a step let go."""
@@ -42,37 +44,75 @@ class LifetimeMonitor:
             self._check_lost(step)
         if not self._history.config.is_encoder_decoder:
             self._check_held(step)
+        self._note_held(step)
 
     def _check_freed(self, step: UpdateSeen) -> None:
-        history = self._history
-        rewound = {o.request for o in step.outcomes if o.rewound is not None}
-        let_go_at_once = {call.request for call in step.calls if call.method == "free"}
+        requests = self._history.requests
+        # A request that ends, pauses or has its progress fall lets everything go at once.
+        exempt = {o.request for o in step.outcomes if o.rewound is not None}
         for call in step.calls:
-            if call.method in ("free", "free_encoder_input"):
-                self._log.premises["dropped-in-update"] += 1
-            if call.method != "free_encoder_input":
+            if call.method == "free" and requests[call.request].status != "running":
+                exempt.add(call.request)
+        for call in step.calls:
+            if call.method not in ("free", "free_encoder_input"):
                 continue
-            if call.request in rewound or call.request in let_go_at_once:
+            self._log.premises["dropped-in-update"] += 1
+            if call.request in exempt:
                 continue
-            self._log.premises["freed-not-needed"] += 1
-            feature = history.feature(call.request, call.feature)
-            progress = history.requests[call.request].lowest_progress
-            for request, base in step.continued:
-                # The turn before it was processed up to its base.
-                if request == call.request:
-                    progress = max(progress, base)
-            needed_to = 1 if history.config.is_encoder_decoder else feature.end
-            if needed_to > progress:
-                drafts = sum(history.requests[call.request].in_flight.values())
-                self._log.add(
-                    "freed-not-needed",
-                    "reference dropped before progress is sure to be past the feature",
-                    observed=f"request {call.request} let {feature.describe()} go while progress "
-                    f"can fall back to {progress} ({drafts} drafts in flight)",
-                    expected=f"it is kept until progress is sure to be at {needed_to}",
-                    request=call.request,
-                    feature=call.feature,
-                )
+            held = self._held_features[call.request]
+            if call.method == "free_encoder_input":
+                held.discard(call.feature)
+                self._check_not_needed(step, call.request, call.feature)
+                continue
+            for index in sorted(held):
+                self._check_not_needed(step, call.request, index)
+            held.clear()
+
+    def _check_not_needed(self, step: UpdateSeen, request: int, index: int) -> None:
+        history = self._history
+        self._log.premises["freed-not-needed"] += 1
+        feature = history.feature(request, index)
+        progress = history.requests[request].lowest_progress
+        for continued, base in step.continued:
+            # The turn before it was processed up to its base.
+            if continued == request:
+                progress = max(progress, base)
+        needed_to = 1 if history.config.is_encoder_decoder else feature.end
+        if needed_to > progress:
+            drafts = sum(history.requests[request].in_flight.values())
+            self._log.add(
+                "freed-not-needed",
+                "reference dropped before progress is sure to be past the feature",
+                observed=f"request {request} let {feature.describe()} go while progress "
+                f"can fall back to {progress} ({drafts} drafts in flight)",
+                expected=f"it is kept until progress is sure to be at {needed_to}",
+                request=request,
+                feature=index,
+            )
+
+    def _note_held(self, step: Step) -> None:
+        """Keep which occurrences each request holds, for when all are let go at once."""
+        history, held = self._history, self._held_features
+        for call in step.calls:
+            if call.method == "free":
+                held[call.request].clear()
+            elif call.method in ("free_encoder_input", "cancel"):
+                held[call.request].discard(call.feature)
+            elif call.method == "reset":
+                for features in held:
+                    features.clear()
+        if step.kind == "update":
+            for outcome in step.outcomes:
+                if outcome.rewound is not None:
+                    held[outcome.request].clear()
+        if step.kind != "pass":
+            return
+        for scheduled in step.scheduled:
+            if scheduled.started:
+                held[scheduled.request].clear()
+        for (request, index), how in history.asked.items():
+            if how != "refused" and history.requests[request].status == "running":
+                held[request].add(index)
 
     def _may_drop(self, step: PassSeen, request: int) -> bool:
         """Whether a pass may drop the request's references: preempted, rejected or given back."""

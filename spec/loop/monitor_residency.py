@@ -246,14 +246,31 @@ class ResidencyMonitor:
         """Whether the range ended before an item that the pass had no tokens to finish."""
         if not self._config.whole_items:
             return False
-        if step.preempted:
-            # A victim may have run tokens that came back only after the range was cut.
-            return True
-        others = sum(other.num_scheduled_tokens for other in step.scheduled)
-        most = self._config.max_num_batched_tokens - others + scheduled.num_scheduled_tokens
+        budget = self._config.max_num_batched_tokens
+        before, others, is_before = 0, 0, True
+        for other in step.scheduled:
+            is_before = is_before and other is not scheduled
+            if other is not scheduled:
+                others += other.num_scheduled_tokens
+                before += other.num_scheduled_tokens if is_before else 0
+        # What victims had run came back when the range was cut, or only after that.
+        most = budget - before
+        least = budget - others - self._returned(step)
         if self._config.long_prefill_token_threshold:
             most = min(most, self._config.long_prefill_token_threshold)
-        return scheduled.num_computed_tokens + most < feature.end
+            least = min(least, self._config.long_prefill_token_threshold)
+        start = scheduled.num_computed_tokens
+        return feature.offset < start + most and start + least < feature.end
+
+    def _returned(self, step: PassSeen) -> int:
+        """At most how many tokens came back in the pass from victims that were to run in it."""
+        granted = {
+            call.request: call.budget
+            for call in step.calls
+            if call.method == "allocate_slots" and call.answer and call.request in step.preempted
+        }
+        progress = self._history.previous_progress
+        return sum(end - progress.get(request, 0) for request, end in granted.items())
 
     def _note_never_asked(
         self, request: int, feature: FeatureLayout, boundary: bool, start: int, end: int

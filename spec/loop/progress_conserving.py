@@ -135,6 +135,7 @@ class _Rest:
             state.request in self._step.rejected
             or self._lacks_tokens(state)
             or (state.status != "running" and self._lacks_sequence_slot())
+            or (state.status != "running" and self._is_behind_one_without_tokens(state))
             or self._lacks_kv_blocks(state)
             or self._lacks_encoding(state)
         )
@@ -151,6 +152,24 @@ class _Rest:
         start = self._history.start(state)
         features = self._history.prompts.features(state.request)
         return most < smallest_step(state, start, features, self._config)
+
+    def _is_behind_one_without_tokens(self, state: RequestState) -> bool:
+        """Whether a waiting request before it lacked tokens, where engines stop admitting.
+
+        Releases do so for a padded decode and for an aligned chunk. It is then that request, and
+        not one that was refused an encoder input, which holds up those behind it.
+        """
+        served = {entry.request for entry in self._step.scheduled}
+        refused = {call.request for call in self._step.calls if call.answer is False}
+        states = {other.request: other for other in self._before.requests}
+        waiting = self._before.waiting
+        if state.request not in waiting:
+            return False
+        return any(
+            other not in served and other not in refused and self._lacks_tokens(states[other])
+            for other in waiting[: waiting.index(state.request)]
+            if _is_ready(states[other], self._history)
+        )
 
     def _lacks_sequence_slot(self) -> bool:
         # Releases count a paused request too: it keeps its slot on the worker.

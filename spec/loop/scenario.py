@@ -43,8 +43,13 @@ class Continuation:
 class FailedLoad:
     """KV that turns out not to be there when a pass is updated: progress falls.
 
+    Every engine reports KV that it loaded in that very pass: the prefix that the request found as
+    it started. KV of earlier passes is checked by some stores only, so that an engine may report
+    all of its failures or none.
+
     Attributes:
-        at: the pass whose update reports it; nothing happens if the request did not run in it.
+        at: the pass whose update reports it; nothing happens if the request did not run in it, or
+            if its output no longer counts.
         num_computed_tokens: what is left of the request's progress (tokens); nothing happens if
             it is already lower.
     """
