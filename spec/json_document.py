@@ -12,6 +12,9 @@ from spec.errors import InputError
 
 T = TypeVar("T")
 
+_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+"""Pydantic's names for a field that nobody knows."""
+
 
 def published_schema(adapter: TypeAdapter[Any], title: str) -> dict[str, Any]:
     """The JSON schema of what the adapter reads."""
@@ -43,16 +46,37 @@ def parse(text: str, adapter: TypeAdapter[T], version: int, where: str, what: st
         ) from None
     except (RecursionError, ValueError) as error:
         raise InputError(f"{where}: not a {what} ({error})") from None
-    found = raw.get("schema") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or "schema" not in raw:
+        hint = ""
+        if isinstance(raw, dict) and "vars" in raw and "states" in raw:
+            hint = (
+                "; it looks like an ITF trace, which other tools read and this program only writes"
+            )
+        raise InputError(f'{where}: not a {what}: it has no "schema"{hint}')
+    found = raw["schema"]
     if found != version:
         raise InputError(f"{where}: schema version {found!r}; this program reads version {version}")
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise InputError(f"{where}: {place}: {first['msg']}{more}") from None
+        first = _first_error(error, raw.get("kind"))
+        raise InputError(f"{where}: {first}") from None
+
+
+def _first_error(error: ValidationError, kind: object) -> str:
+    """The error that says most: a key nobody knows explains why another one is missing."""
+    errors = error.errors()
+    first = next((e for e in errors if e["type"] in _UNKNOWN_FIELD), errors[0])
+    # Where the kind chooses what is read, the path begins with it.
+    path = first["loc"][1:] if first["loc"][:1] == (kind,) else first["loc"]
+    place = ".".join(str(part) for part in path) or "the document"
+    message = first["msg"]
+    if first["type"] in _UNKNOWN_FIELD:
+        message = "unknown field"
+    elif first["type"] != "missing" and isinstance(first["input"], str | int | float | None):
+        message += f", not {first['input']!r}"
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{place}: {message}{more}"
 
 
 def read_text(path: Path) -> str:

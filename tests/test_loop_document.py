@@ -215,10 +215,10 @@ def _repeat(path: str) -> Callable[[dict[str, Any]], None]:
 
 STRUCTURE: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "unknown version": (_set("schema", 2), "schema version 2; this program reads version 1"),
-    "no version": (_remove("schema"), "schema version None"),
+    "no version": (_remove("schema"), 'it has no "schema"'),
     "unknown kind": (_set("kind", "dance"), "dance"),
     "no kind": (_remove("kind"), "kind"),
-    "unknown field": (_set("extra", 1), "trace.extra: "),
+    "unknown field": (_set("extra", 1), "extra: "),
     "unknown field of a step": (_set("steps.pass0.extra", 1), ".pass.extra: "),
     "unknown field of an error": (
         _set("steps.pass0.error", {"type": "E", "message": "", "extra": 1}),
