@@ -25,6 +25,7 @@ from proofs.search.results import (
     CheckSettings,
 )
 from proofs.terminal import interrupts, progress_bar
+from spec.cases import SchedulingCase
 from spec.errors import InputError
 from spec.findings import Finding
 from spec.trace import require_writable, write_atomically
@@ -233,6 +234,8 @@ def _check_source(
         click.echo("Nothing was run.")
     if report_folder is not None:
         findings = [result.finding for result in report.results if result.finding is not None]
+        # Scheduling is told in whole passes, for which a scenario of the loop has the better page.
+        findings = [f for f in findings if not isinstance(f.case, SchedulingCase)]
         _write_dossiers(findings, report_folder, vllm.name, release, source)
     return code
 

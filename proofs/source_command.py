@@ -19,6 +19,8 @@ from proofs.search.results import CheckSettings
 from proofs.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
+from proofs.source.scheduling_claims import BOTH_CLAIMS
+from proofs.source.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
 from spec.verdict import exit_code
@@ -102,20 +104,32 @@ def prove_source(
     """
     if json_file is not None:
         require_writable(json_file)
-    settings = CheckSettings(claims=tuple(claims) or None)
-    settings.validate()
     console = Console()
+    parts = parts_of_claims(claims) if claims else None
     source = named_source(release_or_folder)
-    parts = None if settings.claims is None else parts_with_claims(settings)
     report = source_report(source, console, parts, max_features)
-    if settings.claims is not None:
-        report = only_claims(report, settings.claims)
+    if claims:
+        report = only_claims(report, claims)
     return show(report, console, json_file)
 
 
-def parts_with_claims(settings: CheckSettings) -> tuple[str, ...]:
-    """The parts on which any of the chosen claims is checked."""
-    return tuple(part for part in settings.parts if settings.claims_of(part))
+def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
+    """The parts on which any of the claims is proved.
+
+    Raises:
+        InputError: an unknown claim, or one that no source proof is about.
+    """
+    on_functions = tuple(c for c in claims if c not in SCHEDULING_CLAIMS or c in BOTH_CLAIMS)
+    settings = CheckSettings(claims=on_functions)
+    if on_functions:
+        settings.validate()
+    scheduling = ("scheduling",) if set(claims) & set(SCHEDULING_CLAIMS) else ()
+    return (*(part for part in settings.parts if settings.claims_of(part)), *scheduling)
+
+
+def parts_with_claims(settings: CheckSettings) -> tuple[str, ...] | None:
+    """The parts on which any of the chosen claims is checked; ``None`` for all."""
+    return None if settings.claims is None else parts_of_claims(settings.claims)
 
 
 def source_report(

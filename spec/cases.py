@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from spec.book_cases import BookCase, BookOperation, FreeCase, Progress
 from spec.errors import InputError
 from spec.feature import Feature, require_sorted_and_disjoint, rows_by_identifier
+from spec.scheduling_cases import SchedulingCase
 
 _STRICT = {"extra": "forbid", "strict": True}
 
@@ -148,9 +149,14 @@ class RowRangeCase:
 
 Case: TypeAlias = GatherCase | FreeCase | BookCase | WindowCase | RowRangeCase
 
-"""Every kind of case."""
+"""Every kind of case that the functions of a target are given one at a time."""
+
+AnyCase: TypeAlias = Case | SchedulingCase
+"""Every kind of case that a finding can be about: scheduling is shown on a release's source only,
+and on any target by a scenario of the loop."""
 
 __all__ = [
+    "AnyCase",
     "BookCase",
     "BookOperation",
     "Case",
@@ -160,5 +166,6 @@ __all__ = [
     "GatherRequest",
     "Progress",
     "RowRangeCase",
+    "SchedulingCase",
     "WindowCase",
 ]

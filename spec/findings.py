@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from spec.cases import Case
+from spec.cases import AnyCase, Case, SchedulingCase
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,23 @@ class Finding:
     """
 
     claim: str
-    case: Case
+    case: AnyCase
     observed: str
     expected: str
     target: str
     mechanism: str
     fingerprint: str
+
+    @property
+    def function_case(self) -> Case:
+        """The case, of a finding on a single function of a target.
+
+        Raises:
+            TypeError: the finding is about scheduling.
+        """
+        if isinstance(self.case, SchedulingCase):
+            raise TypeError(f"a finding on {self.claim} about scheduling has no function's case")
+        return self.case
 
 
 def fingerprint(claim: str, mechanism: str) -> str:
@@ -38,7 +49,7 @@ def fingerprint(claim: str, mechanism: str) -> str:
 
 
 def finding(
-    claim: str, case: Case, *, observed: str, expected: str, target: str, mechanism: str
+    claim: str, case: AnyCase, *, observed: str, expected: str, target: str, mechanism: str
 ) -> Finding:
     """A finding with its fingerprint."""
     return Finding(

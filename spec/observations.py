@@ -119,4 +119,41 @@ class RangeObservation:
     error: ErrorSeen | None = None
 
 
-Observation: TypeAlias = GatherObservation | FreeObservation | BookObservation | RangeObservation
+@dataclass(frozen=True)
+class SchedulingPass:
+    """What one pass did for a request (tokens, and indices of its features).
+
+    Attributes:
+        num_computed_tokens: its progress before the pass.
+        num_asked_tokens: what it could have got for its tokens alone.
+        num_kept_tokens: what its encoder inputs left of them.
+        num_scheduled_tokens: what it got, after the reservation near the prefill's end.
+        hits: features found in the book.
+        chosen: features to be encoded.
+        duplicates: features reported to repeat a chosen one.
+        refused: features for which there was no room or no encoder budget.
+        book: the book at the end of the pass.
+    """
+
+    num_computed_tokens: int
+    num_asked_tokens: int
+    num_kept_tokens: int
+    num_scheduled_tokens: int
+    hits: tuple[int, ...]
+    chosen: tuple[int, ...]
+    duplicates: tuple[int, ...]
+    refused: tuple[int, ...]
+    book: BookState
+
+
+@dataclass(frozen=True)
+class SchedulingObservation:
+    """The passes of a case up to one without tokens, the prefill's end, or an error."""
+
+    passes: tuple[SchedulingPass, ...]
+    error: ErrorSeen | None = None
+
+
+Observation: TypeAlias = (
+    GatherObservation | FreeObservation | BookObservation | RangeObservation | SchedulingObservation
+)

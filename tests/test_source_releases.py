@@ -16,6 +16,7 @@ from tests.record_releases import recorded
 pytestmark = pytest.mark.vllm
 
 RELEASES = ("0.23.0", "0.24.0", "0.33.0")
+PARTS = (*RUNNERS, "free", "window", "row_range", "book", "encoder_decoder_book")
 
 _SLICE = ("start_idx < end_idx", "start_idx <= end_idx")
 _PRUNES = "self.is_multimodal_pruning_enabled and self.uses_mrope"
@@ -67,7 +68,8 @@ def _package(release: str) -> Path:
 @pytest.fixture(scope="module", params=RELEASES)
 def report(request: pytest.FixtureRequest) -> SourceReport:
     # One feature shows every recorded refutation; what two and three add is proved by `.ci/run`.
-    return check_source(_package(request.param), request.param, max_features=1)
+    # The scheduling, of which that is not so, has a test of its own.
+    return check_source(_package(request.param), request.param, parts=PARTS, max_features=1)
 
 
 def test_three_releases_have_three_free_rules_and_two_tolerated_sets() -> None:
@@ -92,7 +94,9 @@ def test_the_tolerated_set_is_the_recorded_one(report: SourceReport) -> None:
 def test_exactly_the_recorded_claims_are_refuted(report: SourceReport) -> None:
     """Anything more is news, anything less a proof that has stopped looking."""
     refuted = sorted({(r.claim, r.part) for r in report.results if r.verdict is Verdict.REFUTED})
-    assert [list(pair) for pair in refuted] == recorded()[report.release]["source_refuted"]
+    known = recorded()[report.release]["source_refuted"]
+    known = [pair for pair in known if not pair[1].startswith("scheduling")]
+    assert [list(pair) for pair in refuted] == known
     rest = [r for r in report.results if r.verdict not in (Verdict.PROVED, Verdict.REFUTED)]
     assert rest == []
     assert not report.unavailable

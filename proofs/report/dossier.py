@@ -42,7 +42,7 @@ def write_dossier(finding: Finding, directory: Path, target_info: TargetInfo) ->
         write_atomically(test_file, ready_test(finding, part, name))
         written.append(test_file)
     write_atomically(page_file, page(finding, target_info, json_file.name, test_name))
-    write_atomically(json_file, dumps(finding.case, (finding,)))
+    write_atomically(json_file, dumps(finding.function_case, (finding,)))
     return [*written, json_file]
 
 

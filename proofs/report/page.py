@@ -51,7 +51,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
             mechanism=printable(finding.mechanism),
             fingerprint=finding.fingerprint,
             digest=digest_of(info),
-            picture=picture(finding.case),
+            picture=picture(finding.function_case),
             has_positions=not isinstance(finding.case, BookCase),
             observed=printable(finding.observed),
             expected=printable(finding.expected),

@@ -121,7 +121,8 @@ class _Check:
             part, claim, _ = violation
             self._report_progress(f"smallest case: {claim}, {part}", index, len(violations))
             is_violated = partial(self._is_violated, violation)
-            case = self._find(self._family_of[part], is_violated) or self.smallest[violation].case
+            known = self.smallest[violation].function_case
+            case = self._find(self._family_of[part], is_violated) or known
             finding = self._violated(violation, reduce_case(case, is_violated))
             if finding is not None:
                 self.smallest[violation] = finding
@@ -194,7 +195,7 @@ class _Check:
             for finding in found:
                 violation = part, finding.claim, finding.mechanism
                 known = self.smallest.get(violation)
-                if known is None or size(case) < size(known.case):
+                if known is None or size(case) < size(known.function_case):
                     self.smallest[violation] = finding
         return False
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.cases import (
+    AnyCase,
+    BookCase,
+    BookOperation,
+    FreeCase,
+    GatherCase,
+    RowRangeCase,
+    SchedulingCase,
+    WindowCase,
+)
 from spec.feature import Feature
 
 _PARTS_IN_WORDS = {"encoder_decoder_book": "encoder-decoder book", "row_range": "row range"}
@@ -22,12 +31,12 @@ def describe_target(target: str) -> str:
     return f"{before}{space}{describe_part(part)}"
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
 
 
-def describe_case(case: Case) -> str:
+def describe_case(case: AnyCase) -> str:
     """Say everything about the case on one line."""
     match case:
         case GatherCase():
@@ -58,6 +67,15 @@ def describe_case(case: Case) -> str:
             return f"[{case.start},{case.end}) over {_features(case.features)}"
         case RowRangeCase():
             return f"[{case.start},{case.end}) of mask {_mask(case.is_embed)}"
+        case SchedulingCase():
+            items = ", items whole" if case.whole_items else ""
+            return (
+                f"{case.num_computed_tokens} computed of {case.prefill_len} with "
+                f"{_features(case.features)}; token budget {case.token_budget}, encoder budget "
+                f"{case.encoder_budget}, cache {case.cache_size}, scheduler's shift "
+                f"{case.scheduler_shift}{items}; book: {_entries(case)}; "
+                f"{counted(case.num_passes, 'pass', 'passes')}"
+            )
 
 
 def describe_limits(operation: BookOperation) -> str:
@@ -69,6 +87,16 @@ def describe_limits(operation: BookOperation) -> str:
 
 def _features(features: Sequence[Feature]) -> str:
     return " ".join(feature.describe() for feature in features) or "no feature"
+
+
+def _entries(case: SchedulingCase) -> str:
+    return (
+        ", ".join(
+            f"{entry.identifier} ({counted(entry.num_rows, 'row')}) held by {entry.holder}"
+            for entry in case.entries
+        )
+        or "empty"
+    )
 
 
 def _mask(is_embed: Iterable[bool]) -> str:

@@ -24,9 +24,10 @@ from proofs.source.ranges import row_range_piece, window_pieces
 from proofs.source.recorders import OVERRIDES
 from proofs.source.reduced import reduced
 from proofs.source.release import ReleaseSource
+from proofs.source.scheduling import scheduling_pieces, scheduling_shapes
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import Counts
-from spec.cases import BookCase, FreeCase, GatherCase, WindowCase
+from spec.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
 from spec.findings import Finding
 from spec.verdict import Verdict
 
@@ -99,7 +100,7 @@ def check_source(
     target = SourceTarget(release, name)
     jobs: list[Job] = []
     unavailable: dict[str, str] = {}
-    for part, of_part in _jobs_by_part(name, max_features).items():
+    for part, of_part in _jobs_by_part(release, name, max_features).items():
         if parts is not None and part not in parts:
             continue
         missing = target.missing(part)  # type: ignore[arg-type]
@@ -119,7 +120,7 @@ def pieces_of(
     release: ReleaseSource, name: str, parts: Sequence[str], max_features: int
 ) -> Iterator[Piece]:
     """Settle the questions of some parts one after the other, in this process."""
-    for part, jobs in _jobs_by_part(name, max_features).items():
+    for part, jobs in _jobs_by_part(release, name, max_features).items():
         for job in jobs if part in parts else ():
             yield from _pieces(job(release))
 
@@ -128,7 +129,7 @@ def _pieces(found: Piece | Sequence[Piece]) -> Sequence[Piece]:
     return [found] if isinstance(found, Piece) else found
 
 
-def _jobs_by_part(name: str, max_features: int) -> dict[str, list[Job]]:
+def _jobs_by_part(release: ReleaseSource, name: str, max_features: int) -> dict[str, list[Job]]:
     counts = range(1, max_features + 1)
     jobs: dict[str, list[Job]] = {
         "free": [
@@ -141,6 +142,10 @@ def _jobs_by_part(name: str, max_features: int) -> dict[str, list[Job]]:
         "encoder_decoder_book": [
             partial(encoder_decoder_pieces, name=name, program=program)
             for program in encoder_decoder_programs()
+        ],
+        "scheduling": [
+            partial(scheduling_pieces, name=name, shape=shape)
+            for shape in scheduling_shapes(release, max_features)
         ],
     }
     for runner in RUNNERS:
@@ -231,5 +236,7 @@ def _size(piece: Piece) -> tuple[int, int, tuple[int, ...]]:
             return (len(features), 0, piece.size)
         case BookCase(operations=operations):
             return (len(operations), 0, piece.size)
+        case SchedulingCase(features=features, entries=entries):
+            return (len(features), len(entries), piece.size)
         case _:
             return (0, 0, piece.size)

@@ -12,7 +12,7 @@ from proofs.source.question import Reply, always, number_in, smallest_counterexa
 from proofs.symbolic.exploration import Counts, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Outcome, Tree, denote
-from spec.cases import Case
+from spec.cases import AnyCase
 from spec.findings import Finding
 from spec.verdict import Verdict
 
@@ -61,7 +61,7 @@ class Question:
     assumptions: tuple[str, ...] = ()
 
 
-Replay = Callable[[z3.ModelRef, str], tuple[Case, Sequence[Finding]]]
+Replay = Callable[[z3.ModelRef, str], tuple[AnyCase, Sequence[Finding]]]
 """Builds a concrete case of a model, judges the real function on it with the monitor, and drops
 from the case what the named claim's violation does not need."""
 

@@ -7,7 +7,15 @@ from proofs.search.reduce import reduce_case
 from proofs.source.piece import Piece
 from proofs.source.target import SourceTarget
 from proofs.symbolic.integers import NotModelled
-from spec.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.cases import (
+    BookCase,
+    Case,
+    FreeCase,
+    GatherCase,
+    RowRangeCase,
+    SchedulingCase,
+    WindowCase,
+)
 from spec.findings import Finding
 from spec.monitor import check
 from spec.observations import Observation
@@ -26,8 +34,8 @@ def reduced(piece: Piece, target: SourceTarget) -> Finding | None:
         target: the source that it was settled on.
     """
     original = piece.finding
-    if original is None:
-        return None
+    if original is None or isinstance(original.case, SchedulingCase):
+        return original
 
     def same_violation(case: Case) -> Finding | None:
         try:

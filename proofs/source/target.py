@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from impl.target import Part, Runner
 from impl.tensors import TensorSettings
@@ -35,8 +35,21 @@ from proofs.source.gather_code import (
 )
 from proofs.source.recorders import BatchMask, FeatureMask, View, Write
 from proofs.source.release import ReleaseSource
+from proofs.source.scheduling_code import (
+    EntryInput,
+    SchedulingInput,
+    has_scheduling,
+    run_scheduling,
+)
 from proofs.symbolic.integers import NotModelled
-from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.cases import (
+    BookCase,
+    FreeCase,
+    GatherCase,
+    RowRangeCase,
+    SchedulingCase,
+    WindowCase,
+)
 from spec.errors import InputError
 from spec.feature import Feature
 from spec.observations import (
@@ -47,8 +60,12 @@ from spec.observations import (
     GatherObservation,
     RangeObservation,
     RowIdentity,
+    SchedulingObservation,
     request_name,
 )
+
+SourcePart: TypeAlias = Part | Literal["scheduling"]
+"""A part of a release's source that claims are proved on."""
 
 UTILS_MODULE = "vllm.multimodal.utils"
 WINDOW_FUNCTION = "get_mm_features_in_window"
@@ -76,7 +93,7 @@ class SourceTarget:
         self._release = release
         self.name = name
 
-    def missing(self, part: Part) -> str | None:
+    def missing(self, part: SourcePart) -> str | None:
         """Why the release has no such part."""
         release = self._release
         match part:
@@ -86,6 +103,8 @@ class SourceTarget:
                 present = has_free(release)
             case "book" | "encoder_decoder_book":
                 present = release.has_module(BOOK_MODULE)
+            case "scheduling":
+                present = has_scheduling(release)
             case "window":
                 present = release.module(UTILS_MODULE).definition(None, WINDOW_FUNCTION) is not None
             case "row_range":
@@ -163,6 +182,25 @@ class SourceTarget:
     def book(self, case: BookCase) -> BookObservation:
         """Carry out the case's operations on the release's book."""
         return run_book(self._release, case)
+
+    def scheduling(self, case: SchedulingCase) -> SchedulingObservation:
+        """Run the case's passes on the release's own book."""
+        return run_scheduling(
+            self._release,
+            SchedulingInput(
+                tuple(feature_input(i, f) for i, f in enumerate(case.features)),
+                case.prefill_len,
+                case.num_computed_tokens,
+                case.token_budget,
+                case.encoder_budget,
+                case.cache_size,
+                case.scheduler_shift,
+                case.whole_items,
+                case.scheduler_shift > 0,
+                tuple(EntryInput(e.identifier, e.num_rows, e.holder) for e in case.entries),
+                case.num_passes,
+            ),
+        )
 
     def window(self, case: WindowCase) -> RangeObservation:
         """Search the features that meet the window."""
