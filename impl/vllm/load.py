@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -30,7 +30,7 @@ class Patch:
     where: str
     change: str
     reason: str
-    parts: tuple[Part, ...]
+    parts: tuple[Part | Literal["loop"], ...]
 
 
 _GATHERS: tuple[Part, ...] = ("V1", "V2")
@@ -75,7 +75,49 @@ PATCHES: tuple[Patch, ...] = (
         "the compiled extension vllm._C",
         "absent",
         "nothing is built; no function under test uses it",
-        (*_GATHERS, *_REQUESTS, "window", "row_range"),
+        (*_GATHERS, *_REQUESTS, "window", "row_range", "loop"),
+    ),
+    Patch(
+        "VllmConfig",
+        "built for a small text model on the CPU; a drafter is configured as ngram and renamed to "
+        "eagle, asynchronous scheduling is switched on, after the checks at start-up",
+        "a multimodal model and a drafter with a forward pass need weights and an accelerator",
+        ("loop",),
+    ),
+    Patch(
+        "Scheduler and AsyncScheduler",
+        "made by their constructors; then set by hand: the book with its size, the encoder budget, "
+        "encoder-decoder or not, the runner's version, for shifts above 1 the look-ahead, for "
+        "block alignment the flag and the block size",
+        "they are derived from a multimodal, hybrid or encoder-decoder model",
+        ("loop",),
+    ),
+    Patch(
+        "the model runners",
+        "GPUModelRunner (V1) is made without its constructor and EncoderRunner (V2) with no model; "
+        "our worker calls their choice of inputs and their gathers, in the order read from the "
+        "source; the encoder is ours",
+        "their constructors allocate device buffers and need a model",
+        ("loop",),
+    ),
+    Patch(
+        "the KV connector",
+        "a class of ours on the release's base class, made by its own factory, that finds prefixes "
+        "and loads them within a step",
+        "prefix hits and failed loads are the scenario's to choose",
+        ("loop",),
+    ),
+    Patch(
+        "the manager of grammars",
+        "a stand-in that accepts every token",
+        "no request of a scenario has a grammar",
+        ("loop",),
+    ),
+    Patch(
+        "max_model_len",
+        "set to the tokens that the KV blocks hold",
+        "an engine refuses to start where the blocks do not hold one request of that length",
+        ("loop",),
     ),
 )
 """Every difference from an installed release, for reports."""
@@ -116,6 +158,37 @@ class Loaded:
         name = f"{PACKAGE}.{module}"
         found = _import(name)
         return None if found is None else getattr(found, attribute, None)
+
+    def module(self, module: str) -> ModuleType:
+        """One of its modules.
+
+        Args:
+            module: name below ``vllm``, such as ``v1.request``.
+
+        Raises:
+            InputError: the release has no such module, or a distribution that it needs is missing.
+        """
+        found = _import(f"{PACKAGE}.{module}")
+        if found is None:
+            raise InputError(f"{self.source.name} has no module {PACKAGE}.{module}")
+        return found
+
+    def named_class(self, name: str) -> Any:
+        """A class that is named in full, of vLLM or of a package beside it.
+
+        Args:
+            name: ``package.module:Class``.
+
+        Raises:
+            InputError: there is no such module or class.
+        """
+        module, _, attribute = name.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise InputError(
+                f"{name}: no such class ({error}); give package.module:Class, importable from here"
+            ) from None
 
 
 _loaded: list[Loaded] = []
