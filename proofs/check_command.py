@@ -13,9 +13,16 @@ from rich.console import Console
 from impl.target import FunctionTarget
 from impl.tensors import TensorSettings
 from impl.vllm.source import Source
-from proofs.loop_check_command import check_loop, loop_check_settings
+from proofs.loop_check_command import (
+    check_loop,
+    check_vllm_loops,
+    compared_with,
+    loop_check_settings,
+    named_vllms,
+)
 from proofs.search.check import run_check
 from proofs.search.loop.results import DEFAULT_EXAMPLES as DEFAULT_SCENARIOS
+from proofs.search.loop.results import Mode
 from proofs.search.parts import CheckedPart
 from proofs.search.present import print_report, report_to_json
 from proofs.search.results import (
@@ -41,11 +48,28 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     show_default=True,
     help="What to check: our reference implementation or a real vLLM.",
 )
-@click.option("--release", help="Release of vLLM, such as 0.24.0; fetched when it is not cached.")
+@click.option(
+    "--release",
+    "releases",
+    multiple=True,
+    help="Release of vLLM, such as 0.24.0; fetched when it is not cached. With --level loop it may "
+    "be repeated.",
+)
 @click.option(
     "--source",
     type=click.Path(path_type=Path),
-    help="Folder of a vLLM checkout, instead of --release.",
+    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
+)
+@click.option(
+    "--scheduler-class",
+    metavar="PACKAGE.MODULE:CLASS",
+    help="Scheduler to run in place of vLLM's own, of a fork for instance (--level loop).",
+)
+@click.option(
+    "--against",
+    metavar="RELEASE|DIR|FILE",
+    help="Run the same scenarios of --level loop on this vLLM too, or take the results of an "
+    "earlier --json; only violations that are new exit 1.",
 )
 @click.option(
     "--level",
@@ -61,6 +85,13 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     default="both",
     show_default=True,
     help="Which runner gathers.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["sync", "async", "both"]),
+    default="both",
+    show_default=True,
+    help="Whether passes of --level loop run one by one or are scheduled ahead.",
 )
 @click.option("--claims", help="Ids of claims, separated by commas; all when not given.")
 @click.option(
@@ -100,10 +131,13 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
 def check(
     *,
     target_name: str,
-    release: str | None,
+    releases: tuple[str, ...],
     source: Path | None,
+    scheduler_class: str | None,
+    against: str | None,
     level: str,
     runner: str,
+    mode: Mode,
     claims: str | None,
     examples: int | None,
     minutes: float | None,
@@ -119,7 +153,14 @@ def check(
     nothing could be run, 2 for wrong input and 130 after Ctrl-C.
     """
     try:
+        if len(releases) > 1 and level != "loop":
+            raise InputError(f"--level {level} checks one release; give --release once")
+        release = releases[0] if releases else None
         _refuse_contradictions(target_name, release, source, level, faults)
+        if (target_name, level) != ("vllm", "loop") and (against or scheduler_class):
+            raise InputError("--against and --scheduler-class go with --target vllm --level loop")
+        if mode != "both" and level != "loop":
+            raise InputError("--mode goes with --level loop")
         if minutes is not None and (level != "loop" or examples is not None):
             raise InputError("--minutes goes with --level loop, and without --examples")
         for output in (json_file, report_folder):
@@ -127,7 +168,13 @@ def check(
                 require_writable(output)
         wanted = None if claims is None else _split(claims)
         if level == "loop":
-            loop_settings = loop_check_settings(runner, wanted, examples, minutes, seed, device)
+            loop_settings = loop_check_settings(
+                runner, wanted, examples, minutes, seed, device, mode
+            )
+            if target_name == "vllm":
+                vllms = named_vllms(releases, source, scheduler_class)
+                earlier = None if against is None else compared_with(against, scheduler_class)
+                sys.exit(check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder))
             sys.exit(check_loop(faults, loop_settings, json_file, report_folder))
         check_settings = CheckSettings(
             parts=_parts(runner),
@@ -171,8 +218,6 @@ def _refuse_contradictions(
         raise InputError("--release and --source name a vLLM; add --target vllm")
     if target_name == "reference" and level == "source":
         raise InputError("--level source reads the source of a vLLM; add --target vllm")
-    if target_name == "vllm" and level == "loop":
-        raise InputError("--level loop does not run a vLLM yet; use --target reference")
     if target_name == "vllm" and faults:
         raise InputError("--fault breaks the reference; it cannot be used with --target vllm")
 

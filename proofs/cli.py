@@ -14,6 +14,7 @@ _COMMANDS = {
     "check": ("proofs.check_command", "check"),
     "prove": ("proofs.source_command", "prove_command"),
     "replay": ("proofs.replay_command", "replay"),
+    "sweep": ("proofs.sweep_command", "sweep"),
     "vllm": ("proofs.vllm_command", "vllm"),
 }
 """Module and name of each subcommand."""

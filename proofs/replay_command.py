@@ -6,37 +6,40 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import click
 
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from proofs.loop.jobs import ReplayJob, replay_on_vllm
 from proofs.loop.present import (
     any_finding_to_json,
     print_gone,
     print_replayed,
     replayed_to_json,
 )
+from proofs.loop.processes import run_jobs
 from proofs.loop.record import MAX_PASSES
 from proofs.loop.replay import (
     Replayed,
     RunnerChoice,
-    agreement,
     gone,
+    judge_recorded,
     replay_case,
-    replay_loop,
+    replay_on_loop,
     runners_of,
 )
+from proofs.loop_check_command import named_vllms
+from proofs.terminal import interrupts
 from spec import trace as case_files
 from spec.errors import InputError
 from spec.json_document import read_text
 from spec.loop import document as loop_files
 from spec.loop.findings import LoopFinding
 from spec.loop.itf import to_itf
-from spec.loop.monitor import LoopMonitor
 from spec.trace import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 AnyDocument: TypeAlias = case_files.Document | loop_files.LoopDocument
 
@@ -50,10 +53,22 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--target",
     "target_name",
-    type=click.Choice(["reference"]),
+    type=click.Choice(["reference", "vllm", "recorded"]),
     default="reference",
     show_default=True,
-    help="What to run it on.",
+    help="What to run it on: our reference implementation, a real vLLM, or nothing: a trace is "
+    "judged as it was recorded.",
+)
+@click.option("--release", help="Release of vLLM, such as 0.24.0; fetched when it is not cached.")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
+)
+@click.option(
+    "--scheduler-class",
+    metavar="PACKAGE.MODULE:CLASS",
+    help="Scheduler to run in place of vLLM's own, of a fork for instance.",
 )
 @click.option(
     "--runner",
@@ -90,7 +105,10 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 def replay(
     *,
     file: Path,
-    target_name: str,
+    target_name: Literal["reference", "vllm", "recorded"],
+    release: str | None,
+    source: Path | None,
+    scheduler_class: str | None,
     runner: RunnerChoice | None,
     device: str,
     max_passes: int,
@@ -108,6 +126,7 @@ def replay(
     rest, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after Ctrl-C.
     """
     try:
+        _refuse_contradictions(target_name, release, source, scheduler_class, faults)
         for output in (json_file, trace_file, itf_file):
             if output is not None:
                 require_writable(output)
@@ -122,10 +141,17 @@ def replay(
                     "a function-level case is one call and makes no trace; leave out --trace and "
                     "--itf"
                 )
+        elif len(runners) > 1 and (trace_file is not None or itf_file is not None):
+            raise InputError("--trace and --itf hold one run; choose it with --runner V1 or V2")
+        if target_name == "recorded":
+            target, replayed = _judge_recorded(document)
+        elif target_name == "vllm":
+            vllm = named_vllms([release] if release else [], source, scheduler_class)[0]
+            job = ReplayJob(vllm, document, tuple(runners), settings, max_passes)
+            target, replayed = _replay_vllm(job)
+        elif isinstance(document, case_files.Document):
             target, replayed = _replay_case(document, runners, settings, faults)
         else:
-            if len(runners) > 1 and (trace_file is not None or itf_file is not None):
-                raise InputError("--trace and --itf hold one run; choose it with --runner V1 or V2")
             target, replayed = _replay_loop(document, runners, settings, faults, max_passes)
         click.echo(f"{file}: {_kind(document)} on {target}")
         for one in replayed:
@@ -142,6 +168,24 @@ def replay(
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED_EXIT_CODE)
     sys.exit(exit_code(one.verdict for one in replayed))
+
+
+def _refuse_contradictions(
+    target_name: str,
+    release: str | None,
+    source: Path | None,
+    scheduler_class: str | None,
+    faults: tuple[str, ...],
+) -> None:
+    if target_name == "vllm":
+        if (release is None) == (source is None):
+            raise InputError("--target vllm needs one of --release R and --source DIR")
+        if faults:
+            raise InputError("--fault breaks the reference; it cannot be used with --target vllm")
+    elif faults and target_name == "recorded":
+        raise InputError("--fault breaks the reference; a recorded run is not run again")
+    elif release is not None or source is not None or scheduler_class is not None:
+        raise InputError("--release, --source and --scheduler-class name a vLLM; add --target vllm")
 
 
 def load_any(path: Path) -> AnyDocument:
@@ -175,6 +219,28 @@ def _replay_case(
     return target.name, replay_case(document, target, runners, settings)
 
 
+def _judge_recorded(document: AnyDocument) -> tuple[str, list[Replayed]]:
+    """The target of the recording, and what its run contradicts."""
+    if isinstance(document, case_files.Document):
+        raise InputError("a function-level case holds no run; give --target reference or vllm")
+    judged = judge_recorded(document)
+    assert judged.trace is not None
+    return judged.trace.target, [judged]
+
+
+def _replay_vllm(job: ReplayJob) -> tuple[str, list[Replayed]]:
+    """The vLLM's name, and what became of each part or runner, in a process of its own."""
+    name = job.vllm.source.name
+    with interrupts() as interrupted:
+        for answer in run_jobs(replay_on_vllm, [job], [name], should_stop=interrupted):
+            if answer.refused is not None:
+                raise InputError(answer.refused)
+            if answer.value is None:
+                return name, [Replayed(one, Verdict.ERROR, answer.failed) for one in job.runners]
+            return name, answer.value
+    raise KeyboardInterrupt
+
+
 def _replay_loop(
     document: loop_files.LoopDocument,
     runners: Sequence[Runner],
@@ -186,12 +252,7 @@ def _replay_loop(
     from impl.reference.loop_target import ReferenceLoop
 
     target = ReferenceLoop(faults=faults)
-    replayed = [
-        replay_loop(document, target, name, LoopMonitor, tensors=settings, max_passes=max_passes)
-        for name in runners
-    ]
-    both = agreement(replayed)
-    return target.name, replayed if both is None else [*replayed, both]
+    return target.name, replay_on_loop(document, target, runners, settings, max_passes)
 
 
 def _kind(document: AnyDocument) -> str:

@@ -338,7 +338,6 @@ def test_the_command_finds_a_fault_and_writes_its_run(tmp_path) -> None:  # type
 @pytest.mark.parametrize(
     "options",
     [
-        "--level loop --target vllm --release 0.24.0",
         "--level loop --minutes 1 --examples 5",
         "--minutes 1",
         "--level loop --device abacus",

@@ -30,6 +30,7 @@ from spec.loop.findings import LoopFinding
 from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Scenario, ScenarioRequest
 from spec.loop.steps import Ending, PassSeen, Step, Trace, UpdateSeen
+from spec.loop.witnesses import FULL_CACHE
 from spec.observations import ErrorSeen
 from spec.verdict import Verdict
 
@@ -472,3 +473,17 @@ def test_the_bench_scenario_meets_what_slows_an_engine() -> None:
     assert {("check_and_update_cache", True), ("can_allocate", False)} <= answers
     assert any(step.notices for step in passes)
     assert any(scheduled.num_draft_tokens for step in passes for scheduled in step.scheduled)
+
+
+def test_a_recorded_run_is_judged_as_it_stands(tmp_path: Path) -> None:
+    """Wrong: a run from elsewhere could be judged only by running it on another engine."""
+    scenario = FULL_CACHE
+    trace = record(ReferenceLoop(["deferred-free-margin"]), scenario, "V1", max_passes=50).trace
+    file = tmp_path / "run.json"
+    file.write_text(dumps_trace(trace), encoding="utf-8")
+    result = CliRunner().invoke(main, ["replay", str(file), "--target", "recorded"])
+    assert result.exit_code == 1, result.output
+    assert "no-stall" in result.output
+    result = CliRunner().invoke(main, ["replay", str(file), "--device", "none"])
+    assert "recorded, but did not show again" not in result.output
+    assert "REFUTED" not in result.output

@@ -83,14 +83,15 @@ def _describe_comparison(comparison: Comparison, trace: Trace) -> str:
     start = f"differs from the run recorded on {comparison.recorded_on}"
     if not found.place:
         return f"{start} in its length: recorded {found.first}, now {found.second}"
-    step = f"step {found.step} ({_describe_step(trace.steps[found.step])})"
+    step = f"step {found.step} ({describe_step(trace.steps[found.step])})"
     return (
-        f"{start}, first in {step}: {found.place}: recorded {_short(found.first)}, "
-        f"now {_short(found.second)}"
+        f"{start}, first in {step}: {found.place}: recorded {shortened(found.first)}, "
+        f"now {shortened(found.second)}"
     )
 
 
-def _describe_step(step: Step) -> str:
+def describe_step(step: Step) -> str:
+    """Which step it is, in words."""
     match step.kind:
         case "event":
             return f"{step.event} before pass {step.before}"
@@ -100,7 +101,8 @@ def _describe_step(step: Step) -> str:
             return f"update of pass {step.index}"
 
 
-def _short(value: str) -> str:
+def shortened(value: str) -> str:
+    """A value, cut where it is long."""
     return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 3] + "..."
 
 

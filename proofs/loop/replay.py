@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from impl.loop_target import LoopTarget
 from impl.target import RUNNERS, FunctionTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.loop.record import Monitor, record
+from proofs.search.loop.shape import shape
 from proofs.search.parts import CLAIMS_OF_PART, CheckedPart, findings_on, why_missing
 from spec.cases import BookCase, FreeCase, GatherCase, WindowCase
 from spec.errors import InputError
@@ -17,6 +18,7 @@ from spec.findings import Finding
 from spec.loop.compare import Difference, first_difference
 from spec.loop.document import LoopDocument, TraceDocument
 from spec.loop.findings import LoopFinding
+from spec.loop.monitor import LoopMonitor, check_trace
 from spec.loop.runners import compare_runners
 from spec.loop.scenario import Scenario
 from spec.loop.steps import Trace
@@ -155,9 +157,47 @@ def replay_loop(
         raise
     except Exception as error:
         return Replayed(runner, Verdict.ERROR, f"{type(error).__name__}: {error}")
-    trace, found = recording.trace, recording.findings
+    trace, found = recording.trace, _shaped(recording.findings, scenario)
     verdict, reason = _judge(trace, found)
     return Replayed(runner, verdict, reason, found, trace, _compare(document, trace))
+
+
+def _shaped(findings: tuple[LoopFinding, ...], scenario: Scenario) -> tuple[LoopFinding, ...]:
+    """With the scenario's shape, so that a shrunk scenario has the fingerprint of its search."""
+    return tuple(replace(finding, shape=shape(scenario)) for finding in findings)
+
+
+def judge_recorded(document: LoopDocument) -> Replayed:
+    """Check every claim on a recorded run as it stands, without running anything.
+
+    Raises:
+        InputError: the file holds no run.
+    """
+    if not isinstance(document, TraceDocument):
+        raise InputError("only a trace holds a run that can be judged as it was recorded")
+    trace = document.trace
+    found = _shaped(check_trace(trace), document.scenario)
+    verdict, reason = _judge(trace, found)
+    return Replayed(document.runner, verdict, reason, found, trace)
+
+
+def replay_on_loop(
+    document: LoopDocument,
+    target: LoopTarget,
+    runners: Sequence[Runner],
+    tensors: TensorSettings | None,
+    max_passes: int,
+) -> list[Replayed]:
+    """Run the scenario with each runner, and compare the runners where both ran.
+
+    Arguments as of :func:`replay_loop`.
+    """
+    replayed = [
+        replay_loop(document, target, name, LoopMonitor, tensors=tensors, max_passes=max_passes)
+        for name in runners
+    ]
+    both = agreement(replayed)
+    return replayed if both is None else [*replayed, both]
 
 
 def agreement(replayed: Sequence[Replayed]) -> Replayed | None:
@@ -165,7 +205,7 @@ def agreement(replayed: Sequence[Replayed]) -> Replayed | None:
     traces = {one.part: one.trace for one in replayed if one.trace is not None}
     if not traces.keys() >= set(RUNNERS):
         return None
-    found = compare_runners(traces["V1"], traces["V2"])
+    found = _shaped(compare_runners(traces["V1"], traces["V2"]), traces["V1"].scenario)
     return Replayed(BOTH, Verdict.REFUTED if found else Verdict.HELD, findings=found)
 
 

@@ -7,13 +7,13 @@ is put to the test; there, only the claims that do not rest on the assumption ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from proofs.search.loop.build import build_scenario
 from proofs.search.loop.choices import SeededChoices
 from proofs.search.loop.frame import LARGE, SMALL, Assumption
-from proofs.search.loop.results import LoopCheckSettings
+from proofs.search.loop.results import LoopCheckSettings, Mode
 from spec.loop.scenario import Scenario
 
 _ROUND = 20
@@ -44,9 +44,23 @@ def draw(settings: LoopCheckSettings, number: int) -> Drawn:
     """The draw with a number.
 
     Args:
-        settings: seed, how often a scenario is large, and assumptions that all may break.
+        settings: seed, how often a scenario is large, assumptions that all may break, and the mode.
         number: counts draws from 0.
     """
+    drawn = _draw(settings, number)
+    return replace(drawn, scenario=_in_mode(drawn.scenario, settings.mode))
+
+
+def _in_mode(scenario: Scenario, mode: Mode) -> Scenario:
+    depth = scenario.config.async_depth
+    if mode == "sync":
+        depth = 0
+    elif mode == "async":
+        depth = max(1, depth)
+    return replace(scenario, config=replace(scenario.config, async_depth=depth))
+
+
+def _draw(settings: LoopCheckSettings, number: int) -> Drawn:
     choices = SeededChoices(Random(f"{settings.seed} {number}"))  # noqa: S311 - no secret
     if settings.breaks:
         return Drawn(build_scenario(choices, SMALL, settings.breaks))

@@ -31,10 +31,23 @@ def print_loop_report(report: LoopReport) -> None:
         click.echo(f"\nScenarios by family: {told}.")
     else:
         click.echo("\nNothing was run.")
+    for line in _not_given(report):
+        click.echo(line)
     if report.interrupted:
         click.echo("\nInterrupted: the results above are incomplete.")
     faults = {counterexample.finding.fingerprint for counterexample in report.counterexamples}
     click.echo(f"\n{summary(report.results, len(faults))}")
+
+
+def _not_given(report: LoopReport) -> list[str]:
+    """How many scenarios each runner could not be given, and why."""
+    lines = []
+    for runner, reasons in report.not_given.items():
+        number = counted(sum(reasons.values()), "scenario")
+        lines.append(f"\nNot given to {runner}: {number}.")
+        by_number = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        lines += [f"  {count}: {reason}" for reason, count in by_number]
+    return lines
 
 
 def _print_counterexample(counterexample: LoopCounterexample) -> None:
@@ -66,6 +79,9 @@ def loop_report_to_json(report: LoopReport) -> dict[str, Any]:
         "families": dict(report.families),
         "failures": list(report.failures),
         "interrupted": report.interrupted,
+        "mode": report.settings.mode,
+        "large_every": report.settings.large_every,
+        "not_given": {runner: dict(reasons) for runner, reasons in report.not_given.items()},
         "results": [_result_to_json(result) for result in report.results],
         "findings": [_counterexample_to_json(example) for example in report.counterexamples],
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from impl.target import RUNNERS, Runner
 from impl.tensors import TensorSettings
@@ -16,6 +18,9 @@ from spec.loop.steps import Trace
 from spec.verdict import Verdict
 
 DEFAULT_EXAMPLES = 2000
+
+Mode: TypeAlias = Literal["sync", "async", "both"]
+"""Which engines run: passes one by one, or scheduled ahead; ``both`` as the draws have it."""
 
 BOTH_RUNNERS_CLAIMS: tuple[str, ...] = ("runners-agree",)
 """Claims that need the runs of both runners."""
@@ -43,6 +48,7 @@ class LoopCheckSettings:
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.
         breaks: assumptions that scenarios may break.
         large_every: each so many scenarios one is large; 0 for none.
+        mode: which engines run; what is drawn for the other one runs on this one instead.
     """
 
     runners: tuple[Runner, ...] = RUNNERS
@@ -53,6 +59,7 @@ class LoopCheckSettings:
     tensors: TensorSettings | None = None
     breaks: frozenset[Assumption] = frozenset()
     large_every: int = 200
+    mode: Mode = "both"
 
     def reports(self, claim: str) -> bool:
         """Whether a claim is among the chosen ones."""
@@ -69,8 +76,8 @@ class LoopCheckSettings:
             loop_claim(claim)
         if self.examples < 1:
             raise InputError(f"{self.examples} examples check nothing; ask for at least 1")
-        if self.minutes is not None and not self.minutes > 0:
-            raise InputError(f"{self.minutes} minutes check nothing; give more than 0")
+        if self.minutes is not None and not 0 < self.minutes < math.inf:
+            raise InputError(f"{self.minutes} minutes are no time to search; give more than 0")
         if len(self.runners) < len(RUNNERS) and self.claims == BOTH_RUNNERS_CLAIMS:
             raise InputError(f"{', '.join(self.claims)} compares the runners; run both")
         if self.tensors is not None:
@@ -106,6 +113,7 @@ class LoopReport:
         families: how many of them belong to each family.
         failures: the first run of each runner that the target or the monitor could not finish.
         interrupted: the search was stopped; the rest holds what was known by then.
+        not_given: of each runner, why the target could not be given scenarios, and how many.
     """
 
     target: str
@@ -116,6 +124,7 @@ class LoopReport:
     families: Mapping[str, int]
     failures: tuple[str, ...] = ()
     interrupted: bool = False
+    not_given: Mapping[Runner, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from impl.loop_target import LoopTarget
 from impl.target import RUNNERS, Runner
@@ -39,12 +40,16 @@ from spec.verdict import Verdict
 _BOTH: CheckedPart = "V1 with V2"
 _STEPS_BETWEEN_REPORTS = 50
 
+Observe: TypeAlias = Callable[[int, Drawn, Judged], None]
+"""Is told of every scenario: its number, what was drawn, and what became of it."""
+
 
 def run_loop_check(
     target: LoopTarget,
     settings: LoopCheckSettings,
     report_progress: ReportProgress | None = None,
     should_stop: Callable[[], bool] | None = None,
+    observe: Observe | None = None,
 ) -> LoopReport:
     """Search a target.
 
@@ -54,13 +59,18 @@ def run_loop_check(
         report_progress: told of every step.
         should_stop: asked before every run. When it says yes, or Ctrl-C comes, the search ends
             early, and the report holds what was found so far.
+        observe: told of every scenario.
 
     Raises:
         InputError: the settings ask for nothing that can be done.
     """
     settings.validate()
     search = _Search(
-        target, settings, report_progress or (lambda *_: None), should_stop or (lambda: False)
+        target,
+        settings,
+        report_progress or (lambda *_: None),
+        should_stop or (lambda: False),
+        observe or (lambda *_: None),
     )
     interrupted = False
     try:
@@ -77,6 +87,7 @@ def run_loop_check(
         search.families,
         tuple(search.failures.values()),
         interrupted,
+        search.not_given,
     )
 
 
@@ -89,16 +100,18 @@ class _Search:
         settings: LoopCheckSettings,
         report_progress: ReportProgress,
         should_stop: Callable[[], bool],
+        observe: Observe,
     ) -> None:
         self._target = target
         self._settings = settings
         self._report_progress = report_progress
         self._should_stop = should_stop
+        self._observe = observe
         self._runs: Counter[CheckedPart] = Counter()
         self._premises: Counter[tuple[CheckedPart, str]] = Counter()
         self._given_up: Counter[CheckedPart] = Counter()
-        self._missing: dict[CheckedPart, str] = {}
         self._num_failed: Counter[CheckedPart] = Counter()
+        self.not_given: dict[Runner, Counter[str]] = {}
         self.failures: dict[Runner, str] = {}
         self._is_complete = False
         self.groups: dict[tuple[str, str], Group] = {}
@@ -110,17 +123,19 @@ class _Search:
         settings = self._settings
         began = time.monotonic()
         seconds = None if settings.minutes is None else settings.minutes * 60
-        total = settings.examples if seconds is None else int(seconds)
+        total: float = settings.examples if seconds is None else seconds
         while True:
-            spent = int(time.monotonic() - began) if seconds is not None else self.num_scenarios
+            spent = time.monotonic() - began if seconds is not None else self.num_scenarios
             if self.num_scenarios % _STEPS_BETWEEN_REPORTS == 0:
                 unit = "runs" if seconds is None else "seconds of runs"
-                self._report_progress(unit, spent, total)
+                self._report_progress(unit, int(spent), int(total))
             if spent >= total:
                 break
             self._stop_if_asked()
             drawn = draw(settings, self.num_scenarios)
-            self._note(drawn, self._judge(drawn.scenario))
+            judged = self._judge(drawn.scenario)
+            self._observe(self.num_scenarios, drawn, judged)
+            self._note(drawn, judged)
         self._is_complete = True
 
     def shrink(self) -> None:
@@ -179,7 +194,7 @@ class _Search:
         self.num_scenarios += 1
         self.families.update(families(drawn.scenario))
         for runner, reason in judged.missing.items():
-            self._missing.setdefault(runner, reason)
+            self.not_given.setdefault(runner, Counter())[reason] += 1
         for runner, reason in judged.failed.items():
             self._num_failed[runner] += 1
             told = f"{runner}: {reason}, on {describe_scenario(drawn.scenario)}"
@@ -217,6 +232,15 @@ class _Search:
             return RUNNERS
         return (group.trace.runner,)
 
+    def _why_not_given(self, part: CheckedPart) -> str | None:
+        """The usual reason why a part, or either runner of both, got nothing to run."""
+        if part == _BOTH and any(self._num_failed.values()):
+            return None
+        for runner in RUNNERS:
+            if part in (runner, _BOTH) and not self._runs[runner] and runner in self.not_given:
+                return self.not_given[runner].most_common(1)[0][0]
+        return None
+
     def _result(self, claim: str, part: CheckedPart) -> Result:
         runs, premises = self._runs[part], self._premises[part, claim]
         fingerprints = tuple(
@@ -230,8 +254,8 @@ class _Search:
             verdict = Verdict.REFUTED
         elif self._num_failed[part]:
             verdict, reason = Verdict.ERROR, f"{self._num_failed[part]} runs failed"
-        elif not runs and part in self._missing:
-            verdict, reason = None, self._missing[part]
+        elif not runs and (why := self._why_not_given(part)) is not None:
+            verdict, reason = None, why
         elif not self._is_complete:
             verdict, reason = Verdict.UNKNOWN, "interrupted"
         elif not runs:
