@@ -31,6 +31,7 @@ from spec.trace import write_atomically
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 RELEASES = ROOT / "tests" / "recorded" / "releases.json"
+FOUND = ROOT / "tests" / "recorded" / "found" / "index.json"
 
 _PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -102,6 +103,22 @@ def _answers() -> str:
     return "\n".join(lines)
 
 
+def _found() -> str:
+    """What was found in the newest release beyond the public list."""
+    data: dict[str, Any] = json.loads(FOUND.read_text(encoding="utf-8"))
+    rows = [
+        [
+            f"`{fault['name']}`",
+            fault["sentence"],
+            f"`{fault['claim']}` ({', '.join(fault['runners'])})",
+            fault["reached"],
+            fault["scenario"],
+        ]
+        for fault in data["faults"]
+    ]
+    return _table(["fault", "what goes wrong", "claim", "reached by", "smallest known"], rows)
+
+
 def _counts() -> str:
     """How many obligations and ablations there are."""
     obligations = all_obligations()
@@ -160,6 +177,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "answers": _answers,
     "counts": _counts,
     "releases": _releases,
+    "found": _found,
     "picture": _picture,
 }
 
