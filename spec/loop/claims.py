@@ -3,6 +3,10 @@
 A claim that single functions show too keeps its text from :mod:`spec.claims`. The ``witness`` is a
 scenario in which the premise happens on a correct engine, so that no claim passes for want of
 anything to check. ``faults`` are the switches of :mod:`impl.faults` that must break it in the loop.
+
+``window-exact``, ``row-range-exact`` and ``book-exact`` are about the answer of one function and
+are checked there: a trace does not show the call. What a wrong answer leads to shows here under
+other claims; the switch ``window-search-late``, for one, breaks ``rows-exact`` and ``mask-exact``.
 """
 
 from __future__ import annotations
