@@ -16,6 +16,7 @@ from proofs.loop.against import code_against
 from proofs.loop.jobs import VllmName
 from proofs.loop.vllm_check import VllmReport, check_vllms
 from proofs.loop.vllm_present import print_patches, print_vllm_report, vllm_report_to_json
+from proofs.report.loop_dossier import write_loop_dossier
 from proofs.search.loop.present import (
     loop_report_to_json,
     print_loop_report,
@@ -87,6 +88,7 @@ def check_loop(
         write_atomically(json_file, json.dumps(loop_report_to_json(report), indent=2) + "\n")
     if report_folder is not None:
         _write(report, report_folder)
+        click.echo("`residency replay` runs these files.")
     if report.interrupted:
         return INTERRUPTED_EXIT_CODE
     return exit_code(report.verdicts)
@@ -95,7 +97,15 @@ def check_loop(
 def _write(report: LoopReport, folder: Path) -> None:
     for path in write_counterexamples(report, folder):
         click.echo(f"wrote {path}")
-    click.echo("There are no pages for whole runs yet; `residency replay` runs these files.")
+
+
+def _write_dossiers(report: LoopReport, folder: Path) -> None:
+    """Write the smallest runs on a real vLLM, their stories, and tests for its own suite."""
+    _write(report, folder)
+    for counterexample in report.counterexamples:
+        finding, trace = counterexample.finding, counterexample.trace
+        for path in write_loop_dossier(finding, trace, folder, runners=counterexample.runners):
+            click.echo(f"wrote {path}")
 
 
 def named_vllms(
@@ -170,7 +180,9 @@ def check_vllm_loops(
             if report.searched is not None:
                 several = len(reports) > 1
                 name = report.vllm.source.name.replace(" ", "-").replace("/", "-")
-                _write(report.searched.report, report_folder / name if several else report_folder)
+                folder = report_folder / name if several else report_folder
+                _write_dossiers(report.searched.report, folder)
+        click.echo("`residency replay` runs the JSON files, and pytest the tests.")
     if was_interrupted:
         return INTERRUPTED_EXIT_CODE
     return _worst([_code(report) for report in reports])

@@ -54,7 +54,7 @@ FOUND: tuple[FoundFault, ...] = (
         "an item inside a prefix hit is sent without its raw data; after a preemption the hit is "
         "gone, nothing can be encoded, and the gather raises",
         "strip_covered_mm_data and GPUModelRunner._batch_mm_inputs_from_scheduler",
-        "prefix caching and KV pressure, runner V1; no drafter, no flag",
+        "prefix caching and KV pressure, runner V1 (the release takes V2 where it can); no drafter",
         Scenario(
             EngineConfig(8, 8, 8, num_kv_blocks=12, prefix_caching=True),
             (
