@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from impl.reference.loop_target import ReferenceLoop
 from impl.reference.queues import WaitingQueue
 from impl.reference.scheduled_request import SchedulerRequest
+from proofs.loop.record import record
+from spec.feature import Feature
 from spec.loop.config import EngineConfig
+from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Continuation, Scenario, ScenarioRequest
 from spec.loop.steps import PassSeen
 
@@ -121,3 +124,20 @@ def test_a_streaming_request_gives_its_blocks_when_nothing_else_can() -> None:
         if any(s.request == 1 and s.status == "finished" for s in step.state.requests)
     )
     assert ends < 30
+
+
+def test_a_repeated_item_behind_a_refused_one_does_not_keep_its_room() -> None:
+    """Wrong: the request waits for room that its own later occurrence holds, and never runs again.
+
+    Found by a search of half an hour: the drafter's modules let the scheduler look over two items.
+    """
+    scenario = Scenario(
+        EngineConfig(
+            3, 1, 1, 60, scheduler_lookahead=2, gather_lookahead=1, num_speculative_tokens=2
+        ),
+        (ScenarioRequest(3, (Feature(0, 1, "A"), Feature(1, 1, "B"), Feature(2, 1, "A"))),),
+    )
+    monitor = LoopMonitor(scenario, "V1")
+    recording = record(ReferenceLoop(), scenario, "V1", monitor=monitor)
+    assert recording.findings == ()
+    assert recording.trace.ending == "idle"

@@ -110,14 +110,21 @@ class EncoderInputs:
     def _add_duplicates_behind_cut(
         self, request: SchedulerRequest, cut: int, start: int, hashes: set[str], chunk: Chunk
     ) -> None:
-        """A feature at the cut costs nothing if its hash was chosen: it is read from that entry."""
+        """A feature at the cut costs nothing if its hash was chosen: it is read from that entry.
+
+        Not one behind another feature that was cut or refused: its reference would keep the room
+        that the other one needs.
+        """
         end = self._window_end(start, chunk.num_tokens)
         for input_id in range(cut, len(request.mm_features)):
             feature = request.mm_features[input_id]
             if feature.mm_position.offset >= end:
                 return
-            if feature.identifier in hashes and input_id not in (*chunk.inputs, *chunk.duplicates):
-                chunk.duplicates.append(input_id)
+            if feature.identifier in hashes:
+                if input_id not in (*chunk.inputs, *chunk.duplicates):
+                    chunk.duplicates.append(input_id)
+            elif self._has_row_in_window(feature, start, end):
+                return
 
     def _has_unlike_rows(self, request: SchedulerRequest, first: int, end: int) -> bool:
         """Whether a hash in the window has another number of rows than its entry (57696).

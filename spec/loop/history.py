@@ -264,8 +264,12 @@ class History:
                 start = scheduled.num_computed_tokens
                 end = start + scheduled.num_scheduled_tokens + ahead
                 for feature in history.layout.meeting(start, end):
+                    key = (scheduled.request, feature.index)
                     if feature.identifier in own:
-                        self.asked.setdefault((scheduled.request, feature.index), "duplicate")
+                        self.asked.setdefault(key, "duplicate")
+                    elif self.asked.get(key) in (None, "refused") and feature.segments(start, end):
+                        # Behind what was refused or cut, a reference would keep the room from it.
+                        break
         for (request, index), how in self.asked.items():
             history = self.requests[request]
             if how != "refused" and history.status == "running":
