@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 
@@ -16,6 +16,7 @@ from impl.reference.scheduled_request import SchedulerRequest, Turn
 from impl.reference.updates import InFlight
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from spec.loop.events import events_by_pass
 from spec.loop.scenario import Scenario
 from spec.loop.steps import EngineState, Event, EventSeen, PassSeen, Step, UpdateSeen
 from spec.observations import ErrorSeen, request_name
@@ -72,7 +73,7 @@ class Engine:
         self._features = partial(features_of, parts.placeholder_range)
         self._requests: dict[int, SchedulerRequest] = {}
         self._in_flight: deque[tuple[int, list[InFlight]]] = deque()
-        self._events = _events_by_pass(scenario)
+        self._events = events_by_pass(scenario)
         self._last_event = max(self._events, default=-1)
         self._next_pass = 0
 
@@ -237,22 +238,6 @@ class Engine:
 
     def _state(self) -> EngineState:
         return engine_state(self.scheduler, self._requests.values(), self._book, self._log)
-
-
-def _events_by_pass(scenario: Scenario) -> dict[int, list[tuple[Event, int]]]:
-    """What comes before each pass: arrivals, then continuations, aborts and resets."""
-    events: dict[int, list[tuple[Event, int]]] = defaultdict(list)
-    for index, request in enumerate(scenario.requests):
-        events[request.arrival].append(("arrival", index))
-    for index, request in enumerate(scenario.requests):
-        for turn in request.continuations:
-            events[turn.arrival].append(("continuation", index))
-    for index, request in enumerate(scenario.requests):
-        if request.abort is not None:
-            events[request.abort].append(("abort", index))
-    for reset in scenario.resets:
-        events[reset].append(("reset", -1))
-    return dict(events)
 
 
 def _seen(error: Exception) -> ErrorSeen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +12,7 @@ from impl.vllm.loop_results import Results
 from impl.vllm.loop_updates import InFlight, Updates
 from impl.vllm.loop_worker import Worker
 from impl.vllm.loop_world import World
+from spec.loop.events import events_by_pass
 from spec.loop.scenario import Scenario
 from spec.loop.steps import (
     EngineState,
@@ -71,7 +72,7 @@ class VllmEngine:
         self._turns = [0] * len(scenario.requests)
         self._rejected: dict[int, None] = {}
         self._in_flight: deque[InFlight] = deque()
-        self._events = _events_by_pass(scenario)
+        self._events = events_by_pass(scenario)
         self._last_event = max(self._events, default=-1)
         self._next_pass = 0
         self._num_arrivals = 0
@@ -238,22 +239,6 @@ class VllmEngine:
 
     def _state(self) -> EngineState:
         return self._reader.read(self._requests, self._rejected)
-
-
-def _events_by_pass(scenario: Scenario) -> dict[int, list[tuple[Event, int]]]:
-    """What comes before each pass: arrivals, then continuations, aborts and resets."""
-    events: dict[int, list[tuple[Event, int]]] = defaultdict(list)
-    for index, request in enumerate(scenario.requests):
-        events[request.arrival].append(("arrival", index))
-    for index, request in enumerate(scenario.requests):
-        for turn in request.continuations:
-            events[turn.arrival].append(("continuation", index))
-    for index, request in enumerate(scenario.requests):
-        if request.abort is not None:
-            events[request.abort].append(("abort", index))
-    for reset in scenario.resets:
-        events[reset].append(("reset", -1))
-    return dict(events)
 
 
 def _seen(error: Exception) -> ErrorSeen:
