@@ -66,6 +66,7 @@ MISS_OF_DRAFTER = _scenario(
 
 NO_ROOM_FOR_SECOND = _scenario(2, 1, _NEIGHBOURS)
 NO_ROOM_FOR_SECOND_SHIFTED = _scenario(2, 1, _NEIGHBOURS, scheduler_lookahead=1)
+NO_ROOM_FOR_SECOND_OF_LAST = _scenario(2, 1, _NEIGHBOURS, scheduler_lookahead=2)
 NO_ROOM_FOR_SECOND_IN_BLOCK = _scenario(2, 1, _NEIGHBOURS, block_alignment=2)
 
 SPLIT_REPETITION = _scenario(3, 2, _TWICE)
@@ -131,6 +132,11 @@ ITEM_OVER_THRESHOLD = _scenario(
     whole_items=True,
     long_prefill_token_threshold=1,
 )
+
+ITEM_AS_LONG_AS_BUDGET = _scenario(
+    1, 1, ScenarioRequest(2, (Feature(1, 1, "A"),)), scheduler_lookahead=1, whole_items=True
+)
+"""One token before an item that takes the whole budget."""
 
 WARM_ITEM = _scenario(
     2, 2, ScenarioRequest(5, (Feature(0, 2, "A"), Feature(3, 2, "A"))), whole_items=True

@@ -71,6 +71,59 @@ def late_cut(parts: Parts) -> Parts:
     )
 
 
+def whole_item_cut_short(parts: Parts) -> Parts:
+    """A chunk ends the shift before a whole item in its window that it does not finish."""
+    splits_one = parts.encoder_inputs._splits
+
+    def splits(
+        self: Any, request: SchedulerRequest, input_id: int, chunk: Chunk, start: int
+    ) -> bool:
+        end = start + chunk.num_tokens
+        offset = request.mm_features[input_id].mm_position.offset
+        is_ahead = end <= offset < self._window_end(start, chunk.num_tokens)
+        return is_ahead or splits_one(self, request, input_id, chunk, start)
+
+    def whole_item_cut(self: Any, offset: int, start: int) -> int:
+        lookahead: int = self._config.scheduler_lookahead
+        return max(offset - lookahead - start, 0)
+
+    return replace(
+        parts,
+        encoder_inputs=with_methods(
+            parts.encoder_inputs, _splits=splits, _whole_item_cut=whole_item_cut
+        ),
+    )
+
+
+def threshold_below_whole_item(parts: Parts) -> Parts:
+    """A threshold on long prefills ends a chunk that starts on a whole item, too."""
+
+    def extend_over_item(
+        self: Any,
+        chunk: Chunk,
+        feature: MultiModalFeature,
+        start: int,
+        available_tokens: int,
+    ) -> bool:
+        return False
+
+    return replace(
+        parts,
+        encoder_inputs=with_methods(parts.encoder_inputs, _extend_over_item=extend_over_item),
+    )
+
+
+def reservation_after_cut(parts: Parts) -> Parts:
+    """What is left of a prefill is never shorter than the shift, if nothing runs for it."""
+
+    def reserved(self: Any, request: SchedulerRequest, start: int, num_tokens: int) -> int:
+        lookahead: int = self._config.scheduler_lookahead
+        left = request.num_tokens - start - num_tokens
+        return max(num_tokens - (lookahead - left), 0) if 0 < left < lookahead else num_tokens
+
+    return replace(parts, chunk_ends=with_methods(parts.chunk_ends, reserved=reserved))
+
+
 def align_after_cut(parts: Parts) -> Parts:
     """A chunk that was cut before a refused feature is then cut at a block boundary."""
     correct = parts.scheduler._chunk

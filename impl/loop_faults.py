@@ -67,6 +67,42 @@ LOOP_FAULTS: tuple[Fault, ...] = (
         scenario=fault_scenarios.NO_ROOM_FOR_SECOND_IN_BLOCK,
     ),
     Fault(
+        "whole-item-cut-short",
+        "with chunking of items off, a chunk ends the shift before an item in its window that it "
+        "does not finish, even if that leaves no token",
+        "none: 0.17 to 0.33.0",
+        loop_fault_overrides.whole_item_cut_short,
+        breaks_in_loop=("no-stall",),
+        may_also_break=("item-whole", "no-thrash"),
+        why_several="the early end can lie inside the item before; with few KV blocks the stuck "
+        "request and one that is preempted turn in a circle",
+        scenario=fault_scenarios.ITEM_AS_LONG_AS_BUDGET,
+    ),
+    Fault(
+        "threshold-below-whole-item",
+        "with chunking of items off, a threshold on long prefills below an item's length stops the "
+        "request before it",
+        "none: 0.33.0, where a request that is alone is spared the threshold",
+        loop_fault_overrides.threshold_below_whole_item,
+        breaks_in_loop=("no-stall",),
+        may_also_break=("no-thrash",),
+        why_several="with few KV blocks the stuck request and one that is preempted turn in a "
+        "circle",
+        scenario=fault_scenarios.ITEM_OVER_THRESHOLD,
+    ),
+    Fault(
+        "reservation-after-cut",
+        "a chunk that was cut close to the prompt's end is shortened again, even if that leaves no "
+        "token",
+        "none: 0.28.0 to 0.33.0",
+        loop_fault_overrides.reservation_after_cut,
+        breaks_in_loop=("no-stall",),
+        may_also_break=("item-whole", "no-thrash"),
+        why_several="the shorter chunk can end inside a whole item; with few KV blocks the stuck "
+        "request and one that is preempted turn in a circle",
+        scenario=fault_scenarios.NO_ROOM_FOR_SECOND_OF_LAST,
+    ),
+    Fault(
         "waiting-keeps-references",
         "a waiting request that does not run keeps the references it took",
         "31857: up to 0.11.2",

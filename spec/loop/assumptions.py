@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spec.assumptions import BY_ID as ON_FUNCTIONS
 from spec.errors import InputError
 from spec.feature import Feature
 from spec.loop.config import EngineConfig
@@ -25,7 +26,10 @@ class LoopAssumption:
         without: what happens otherwise.
         claim: id of a claim that breaks without it, if a trace can show that.
         scenario: a scenario that breaks it; it need not be legal.
-        with_fault: a switch that breaks the assumption, where a scenario alone cannot.
+        world: a world of :mod:`impl.worlds` that breaks the assumption, where a scenario alone
+            cannot.
+        hides: a switch of :mod:`impl.faults` that breaks the claim on the scenario, which goes
+            unseen without the assumption; empty where the claim itself breaks without it.
     """
 
     id: str
@@ -33,7 +37,8 @@ class LoopAssumption:
     without: str
     claim: str | None = None
     scenario: Scenario | None = None
-    with_fault: str | None = None
+    world: str = ""
+    hides: str = ""
 
 
 _A = Feature(0, 4, "A")
@@ -45,23 +50,49 @@ LOOP_ASSUMPTIONS: tuple[LoopAssumption, ...] = (
         "in order",
         without="a notice that overtakes the output before it drops a tensor that this output "
         "still reads; running the worker at schedule time would then hide what happens",
+        claim="views-agree",
+        scenario=Scenario(
+            EngineConfig(1, 2, 2, 16),
+            (
+                ScenarioRequest(2, (Feature(0, 2, "A"),), abort=2),
+                ScenarioRequest(2, (Feature(0, 2, "B"),), arrival=2),
+            ),
+        ),
+        world="notices-overtake",
     ),
     LoopAssumption(
         id="budgets-fixed",
         sentence="token, encoder and cache sizes are those of the configuration in every pass",
         without="a budget that is chosen anew for each pass lets any stuck state go on sooner or "
         "later, so that no stall is ever seen",
+        claim="no-stall",
+        scenario=Scenario(
+            EngineConfig(2, 1, 2, 16, scheduler_lookahead=1),
+            (ScenarioRequest(2, (Feature(0, 1, "A"), Feature(1, 1, "B"))),),
+        ),
+        world="encoder-budget-varies",
+        hides="shifted-cut",
     ),
     LoopAssumption(
         id="arrivals-finite",
         sentence="requests, aborts, continuations and resets come to an end",
         without="a state that stands still until the next event is no stall, and one can always "
         "wait for another event",
+        claim="no-stall",
+        scenario=Scenario(
+            EngineConfig(2, 8, 1, 16),
+            (ScenarioRequest(2, (Feature(0, 1, "A"), Feature(1, 1, "B"))),),
+        ),
+        world="arrivals-go-on",
+        hides="deferred-free-margin",
     ),
     LoopAssumption(
         id="sampling-yields",
         sentence="a step that reaches the end of what is known yields at least one token",
         without="a request that never gets a token never ends",
+        claim="no-stall",
+        scenario=Scenario(EngineConfig(1, 1, 1, 4), (ScenarioRequest(1),)),
+        world="nothing-is-sampled",
     ),
     LoopAssumption(
         id="everything-fits-alone",
@@ -97,6 +128,9 @@ LOOP_ASSUMPTIONS: tuple[LoopAssumption, ...] = (
 )
 
 BY_ID: dict[str, LoopAssumption] = {assumption.id: assumption for assumption in LOOP_ASSUMPTIONS}
+
+ALL_IDS = frozenset((*ON_FUNCTIONS, *BY_ID))
+"""Ids of all assumptions, those of :mod:`spec.assumptions` included."""
 
 
 def loop_assumption(assumption_id: str) -> LoopAssumption:

@@ -27,21 +27,31 @@ class LoopClaim(ClaimText):
     Attributes:
         witness: a scenario in which the premise happens.
         faults: switches that must break it.
+        witness_without: the assumption that the witness breaks, where no correct engine comes to
+            the premise otherwise; claims that rest on it are not judged on the witness.
     """
 
     witness: Scenario
     faults: tuple[str, ...] = ()
+    witness_without: str = ""
 
 
 _ON_PROGRESS = ("budgets-fixed", "arrivals-finite", "sampling-yields", "everything-fits-alone")
 """Assumptions of every claim that something happens at last."""
 
 
-def _known(claim_id: str, witness: Scenario, *faults: str) -> LoopClaim:
-    """A claim that single functions show too."""
+def _known(
+    claim_id: str,
+    witness: Scenario,
+    *faults: str,
+    also: tuple[str, ...] = (),
+    witness_without: str = "",
+) -> LoopClaim:
+    """A claim that single functions show too; in the loop it ``also`` rests on assumptions."""
     claim = ON_FUNCTIONS[claim_id]
     text = {field.name: getattr(claim, field.name) for field in fields(ClaimText)}
-    return LoopClaim(**text, witness=witness, faults=faults)
+    text["assumptions"] = (*claim.assumptions, *also)
+    return LoopClaim(**text, witness=witness, faults=faults, witness_without=witness_without)
 
 
 def _new(
@@ -59,15 +69,27 @@ def _new(
 
 
 LOOP_CLAIMS: tuple[LoopClaim, ...] = (
-    _known("target-resident", witnesses.TWO_ITEMS, "cut-ends-late", "resumed-without-payload"),
+    _known(
+        "target-resident",
+        witnesses.TWO_ITEMS,
+        "cut-ends-late",
+        "resumed-without-payload",
+        also=("outputs-in-order",),
+    ),
     _known(
         "drafter-resident-or-boundary",
         witnesses.TWO_ITEMS,
         "no-scheduler-shift",
         "masked-leading-gap",
+        also=("outputs-in-order", "scheduler-looks-as-far"),
     ),
     _known("boundary-miss-tolerated", witnesses.FULL_CACHE, "no-boundary-tolerance"),
-    _known("interior-miss-raises", witnesses.TWO_ITEMS, "interior-miss-swallowed"),
+    _known(
+        "interior-miss-raises",
+        witnesses.SHORT_SHIFT,
+        "interior-miss-swallowed",
+        witness_without="scheduler-looks-as-far",
+    ),
     _new(
         "views-agree",
         "safety",
@@ -184,7 +206,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
         "could hold of a run that never was",
         "for what an engine may choose: where skipped requests wait, blocks reclaimed from "
         "requests that wait, outputs of preempted requests",
-        (),
+        ("budgets-fixed", "sampling-yields"),
         witnesses.TWO_ITEMS,
         "rejected-drafts-kept",
     ),
@@ -201,6 +223,9 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
         "deferred-free-margin",
         "shifted-cut",
         "align-after-cut",
+        "whole-item-cut-short",
+        "threshold-below-whole-item",
+        "reservation-after-cut",
     ),
     _new(
         "no-thrash",
@@ -228,6 +253,23 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
 )
 
 BY_ID: dict[str, LoopClaim] = {claim.id: claim for claim in LOOP_CLAIMS}
+
+ALL_TEXTS: dict[str, ClaimText] = {**ON_FUNCTIONS, **BY_ID}
+"""What every claim says, those on functions first; the loop's wording where there are two."""
+
+
+def any_claim(claim_id: str) -> ClaimText:
+    """What the claim with the given id says, wherever it can be checked.
+
+    Raises:
+        InputError: there is none; the message lists those that exist.
+    """
+    known = ALL_TEXTS.get(claim_id)
+    if known is None:
+        raise InputError(
+            f"unknown claim {claim_id!r}; known claims: {', '.join(sorted(ALL_TEXTS))}"
+        )
+    return known
 
 
 def loop_claim(claim_id: str) -> LoopClaim:

@@ -33,6 +33,13 @@ FULL_CACHE = Scenario(
 """Room for one of two items: the second is refused while the first is needed, and then evicts it.
 """
 
+SHORT_SHIFT = Scenario(
+    _config(2, 4, gather_lookahead=1, num_speculative_tokens=1),
+    (ScenarioRequest(4, (Feature(1, 3, "A", (False, True, True)),)),),
+)
+"""The first chunk ends inside an item, before its first row, which the drafter reads: the scheduler
+does not look as far (``scheduler-looks-as-far`` is broken), and nobody asked for it."""
+
 REPEATED_ITEM = Scenario(
     _config(3, 4), (ScenarioRequest(9, (Feature(0, 4, "X"), Feature(4, 4, "X"))),)
 )
