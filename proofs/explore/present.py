@@ -1,0 +1,156 @@
+"""How an exploration is shown: a line for each claim, its shortest counterexample, counts, JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from proofs.explore.chunk import CALLS_EVERY, ChunkResult, Counts
+from proofs.explore.scope import cases, rows, scope_named
+from proofs.explore.search import ClaimResult, Confirmed, ExploreReport
+from proofs.search.describe import counted
+from proofs.search.loop.describe import describe_scenario
+from spec.loop.document import dumps_scenario, finding_to_json
+from spec.verdict import Verdict
+
+JSON_SCHEMA_VERSION = 1
+
+
+def totals(whole: ChunkResult) -> Counts:
+    """The counts of all rows together."""
+    counts = Counts()
+    for row in whole.rows.values():
+        counts.add(row)
+    return counts
+
+
+def print_report(report: ExploreReport) -> None:
+    """Print what was explored, a line for each claim, counterexamples, and the sums."""
+    settings = report.settings
+    scope = cases(scope_named(settings.scope))
+    variant = "the reference" if settings.fault is None else f"the reference +{settings.fault}"
+    click.echo(
+        f"{variant}, scope {settings.scope}: {len(scope):,} cases of {scope.num_layouts:,} layouts "
+        f"and {len(rows())} configurations"
+    )
+    if report.whole is None:
+        click.echo("Nothing was explored.")
+        return
+    click.echo(f"{'claim':<30} {'verdict':<8} {'cases broken':>12} {'passes':>7}")
+    for result in report.claims:
+        click.echo(_line(result))
+    for result in report.claims:
+        if result.violation is not None:
+            _print_violation(result, result.violation)
+    for difference in report.whole.differences:
+        click.echo(
+            f"\n{Verdict.ERROR.name} the target and the model part at step {difference.step}"
+        )
+        click.echo(f"  {describe_scenario(difference.scenario)}")
+        click.echo(f"  {difference.what}")
+    click.echo("")
+    _print_sums(report.whole)
+    if report.interrupted:
+        click.echo(
+            f"Interrupted after {report.jobs_done} of {report.jobs} jobs: the results above are "
+            "incomplete."
+        )
+
+
+def _line(result: ClaimResult) -> str:
+    line = f"{result.claim:<30} {result.verdict.name:<8}"
+    violation = result.violation
+    if violation is not None:
+        line += f" {violation.found.cases:>12,} {violation.passes or violation.found.passes:>7}"
+    return line
+
+
+def _print_violation(result: ClaimResult, violation: Confirmed) -> None:
+    found, finding = violation.found, violation.finding
+    if finding is None:
+        click.echo(f"\n{result.verdict.name} {found.claim}: the reference does not show it")
+        click.echo(f"  {describe_scenario(found.scenario)}")
+        return
+    click.echo(f"\n{result.verdict.name} {found.claim} [{finding.fingerprint}]")
+    click.echo(f"  {finding.mechanism}: {describe_scenario(found.scenario)}")
+    click.echo(f"  shown in {counted(violation.passes, 'pass', 'passes')}")
+    click.echo(f"  observed: {finding.observed}")
+    click.echo(f"  expected: {finding.expected}")
+
+
+def _print_sums(whole: ChunkResult) -> None:
+    counts = totals(whole)
+    click.echo(
+        f"{counts.cases:,} cases: {counts.states:,} states, {counts.edges:,} rounds, up to "
+        f"{counts.depth} passes deep."
+    )
+    if whole.seconds:
+        click.echo(
+            f"{counts.transitions:,} events, passes and updates of the model, claims included, in "
+            f"{whole.seconds:.1f} CPU seconds: {counts.transitions / whole.seconds:,.0f} a second."
+        )
+    walked = whole.walked
+    if not walked.edges:
+        click.echo("The reference walked nothing: --lockstep 0.")
+        return
+    share = 100 * walked.edges / max(counts.edges, 1)
+    verdict = "parted from the model" if whole.differences else "agreed in every step"
+    click.echo(
+        f"The reference walked every round of {walked.cases:,} cases ({walked.edges:,} rounds, "
+        f"{share:.0f}%) in {walked.runs:,} runs of {walked.steps:,} steps, and {verdict}; "
+        f"its calls of the book were compared in one case of {CALLS_EVERY}."
+    )
+    click.echo(
+        f"{walked.related:,} of these rounds were checked to lie in the relation of the proofs."
+    )
+
+
+def report_to_json(report: ExploreReport) -> dict[str, Any]:
+    """The report as JSON data."""
+    settings = report.settings
+    data: dict[str, Any] = {
+        "schema": JSON_SCHEMA_VERSION,
+        "scope": settings.scope,
+        "fault": settings.fault,
+        "lockstep": settings.lockstep,
+        "jobs": report.jobs,
+        "jobs_done": report.jobs_done,
+        "interrupted": report.interrupted,
+        "claims": [_claim_to_json(result) for result in report.claims],
+    }
+    if report.whole is not None:
+        whole = report.whole
+        table = rows()
+        data |= {
+            "totals": asdict(totals(whole)),
+            "rows": [
+                {"row": row, "settings": table[row], **asdict(whole.rows[row])}
+                for row in sorted(whole.rows)
+            ],
+            "walked": asdict(whole.walked),
+            "differences": [
+                {"scenario": describe_scenario(d.scenario), "step": d.step, "what": d.what}
+                for d in whole.differences
+            ],
+            "seconds": round(whole.seconds, 3),
+        }
+    return data
+
+
+def _claim_to_json(result: ClaimResult) -> dict[str, Any]:
+    data: dict[str, Any] = {"claim": result.claim, "verdict": result.verdict.name}
+    violation = result.violation
+    if violation is not None:
+        data |= {
+            "cases": violation.found.cases,
+            "passes": violation.passes,
+            "scenario": describe_scenario(violation.found.scenario),
+        }
+        if violation.finding is not None:
+            document = dumps_scenario(violation.found.scenario, [violation.finding])
+            data["finding"] = finding_to_json(violation.finding)
+            data["document"] = json.loads(document)
+    return data

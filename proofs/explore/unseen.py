@@ -1,0 +1,21 @@
+"""Switches of :mod:`impl.faults` that the explorer cannot see, and why."""
+
+from __future__ import annotations
+
+_ROWS = "the model has hashes on the worker, not the rows of their tensors"
+_ENCODER_DECODER = "the model does not cover encoder-decoder models, whose book keeps no entries"
+_NOWHERE = "nothing shows in a running loop"
+
+UNSEEN: dict[str, str] = {
+    "rows-by-position": _ROWS,
+    "mask-fills-span": _ROWS,
+    "v2-splits-rows": _ROWS,
+    "window-search-late": _ROWS,
+    "v2-reset-keeps-tensors": "the model has hashes on the worker, not when they were encoded",
+    "own-size-free": "the model takes a hash to stand for one content (hash-is-content)",
+    "encoder-decoder-credit": _ENCODER_DECODER,
+    "encoder-decoder-notices-late": _ENCODER_DECODER,
+    "negative-mask-index": _NOWHERE,
+    "free-ignores-placeholders": _NOWHERE,
+    "evicts-newest-first": _NOWHERE,
+}

@@ -1,0 +1,202 @@
+"""Which encoder inputs a chunk needs, and where it ends when one cannot be had."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypeAlias
+
+from spec import scheduling_rules
+from spec.model.working import Working
+
+limited_by_threshold = cache(scheduling_rules.limited_by_threshold)
+aligned_chunk = cache(scheduling_rules.aligned_chunk)
+refused_cut = cache(scheduling_rules.refused_cut)
+splits_item = cache(scheduling_rules.splits_item)
+extends_over_item = cache(scheduling_rules.extends_over_item)
+whole_item_cut = cache(scheduling_rules.whole_item_cut)
+reserving_chunk = cache(scheduling_rules.reserving_chunk)
+reserved_chunk = cache(scheduling_rules.reserved_chunk)
+
+Chunk: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int]
+"""Tokens; occurrences to encode; duplicates among them; their rows; occurrences hit; the first one
+asked for and the one refused, or -1."""
+
+
+def choose_chunk(
+    work: Working, request: int, start: int, wanted: int, tokens: int, encoder_rows: int
+) -> Chunk:
+    """What a request would run.
+
+    Args:
+        work: the state; the book takes references and makes room.
+        request: the request.
+        start: its progress, prefix hits included.
+        wanted: tokens that it could run.
+        tokens: token budget left.
+        encoder_rows: encoder budget left.
+    """
+    layout = work.layout
+    config = layout.config
+    known = work.requests[request][4]
+    available = min(wanted, tokens)
+    num_tokens = available
+    if config.long_prefill_token_threshold:
+        num_tokens = limited_by_threshold(wanted, config.long_prefill_token_threshold)
+        num_tokens = min(num_tokens, available)
+    alignment = config.block_alignment
+    if alignment:
+        num_tokens = _aligned(start, num_tokens, alignment, known)
+        if num_tokens == 0:
+            return (0, (), (), 0, 0, -1, -1)
+    chunk: Chunk = (num_tokens, (), (), 0, 0, -1, -1)
+    if start < layout.last_end[request]:
+        chunk = _ask(work, request, start, num_tokens, available, encoder_rows)
+        num_tokens = chunk[0]
+    if num_tokens > 0 and config.scheduler_lookahead > 1 and known > start + num_tokens:
+        num_tokens = _reserved(work, request, start, num_tokens, known)
+    if alignment and work.variant.aligns_again:
+        num_tokens = _aligned(start, num_tokens, alignment, known)
+    return (num_tokens, *chunk[1:])
+
+
+def _aligned(start: int, num_tokens: int, alignment: int, known: int) -> int:
+    end = start + num_tokens
+    aligned: int = aligned_chunk(start, num_tokens, end - end % alignment, known)
+    return aligned
+
+
+def _reserved(work: Working, request: int, start: int, num_tokens: int, known: int) -> int:
+    layout = work.layout
+    reservation = work.variant.reservation
+    if reservation == "off":
+        return num_tokens
+    shift = layout.config.scheduler_lookahead
+    shorter: int = reserving_chunk(start, num_tokens, known, shift)
+    if reservation == "insisting":
+        return max(shorter, 0)
+    if shorter == num_tokens:
+        return num_tokens
+    if layout.config.whole_items:
+        for occurrence in range(layout.first[request], layout.first[request + 1]):
+            offset = layout.offset[occurrence]
+            if splits_item(offset, layout.end[occurrence], start, shorter):
+                shorter = whole_item_cut(offset, start, 0)
+                break
+    reserved: int = reserved_chunk(num_tokens, shorter)
+    return reserved
+
+
+def _ask(
+    work: Working, request: int, start: int, num_tokens: int, available: int, encoder_rows: int
+) -> Chunk:
+    """Ask for every feature with a row in the window, in order, and cut where one is refused."""
+    layout = work.layout
+    variant = work.variant
+    config = layout.config
+    shift = config.scheduler_lookahead if variant.looks_ahead else 0
+    offsets, ends, hash_of = layout.offset, layout.end, layout.hash_of
+    last = layout.first[request + 1]
+    inputs: list[int] = []
+    duplicates: list[int] = []
+    rows = hits = chosen = 0
+    first_asked = refused = -1
+    window = start + num_tokens + shift
+    for occurrence in range(layout.first_after[request][start], last):
+        offset = offsets[occurrence]
+        if config.whole_items and _splits(work, occurrence, start, num_tokens):
+            extended = variant.extends_items and extends_over_item(
+                offset, ends[occurrence], start, available
+            )
+            if extended:
+                num_tokens = ends[occurrence] - start
+            else:
+                cut_shift = shift if variant.whole_item_cut == "shifted" else 0
+                num_tokens = whole_item_cut(offset, start, cut_shift)
+                break
+        window = start + num_tokens + shift
+        if offset >= window:
+            break
+        name = 1 << hash_of[occurrence]
+        if chosen & name:
+            duplicates.append(occurrence)
+            continue
+        if not _is_asked_for(work, occurrence, start, window):
+            continue
+        if first_asked < 0:
+            first_asked = occurrence
+        if work.hit(occurrence):
+            hits |= 1 << occurrence
+            continue
+        if not work.make_room(occurrence, encoder_rows - rows, rows):
+            num_tokens = _cut(work, offset, start, num_tokens)
+            refused = occurrence
+            break
+        chosen |= name
+        inputs.append(occurrence)
+        rows += layout.rows[occurrence]
+    else:
+        occurrence = last
+    if inputs and occurrence < last:
+        window = start + num_tokens + shift
+        _add_duplicates_behind_cut(work, occurrence, last, start, window, chosen, duplicates)
+    return (num_tokens, tuple(inputs), tuple(duplicates), rows, hits, first_asked, refused)
+
+
+def _splits(work: Working, occurrence: int, start: int, num_tokens: int) -> bool:
+    layout = work.layout
+    variant = work.variant
+    offset = layout.offset[occurrence]
+    if variant.whole_item_cut == "shifted":
+        ahead = offset - start - num_tokens
+        if 0 <= ahead < layout.config.scheduler_lookahead:
+            return True
+    if not splits_item(offset, layout.end[occurrence], start, num_tokens):
+        return False
+    if variant.splits_at_start and offset == start:
+        return False
+    return not (variant.splits_warm and work.hit(occurrence))
+
+
+def _is_asked_for(work: Working, occurrence: int, start: int, window: int) -> bool:
+    """Whether the window has a position that takes a row of the occurrence."""
+    layout = work.layout
+    if not layout.masked[occurrence] and work.variant.encodes_boundary:
+        return True
+    if not work.variant.encodes_boundary:
+        window -= layout.config.scheduler_lookahead
+        if layout.offset[occurrence] >= window:
+            return False
+        if not layout.masked[occurrence]:
+            return True
+    return layout.has_row_in(occurrence, start, window)
+
+
+def _cut(work: Working, offset: int, start: int, num_tokens: int) -> int:
+    """Where the chunk ends before a refused feature."""
+    kind = work.variant.refused_cut
+    shift = work.layout.config.scheduler_lookahead if kind == "shifted" else 0
+    cut: int = refused_cut(offset, start, num_tokens, shift)
+    if kind == "late":
+        return min(num_tokens, max(offset - start, 0) + 1)
+    return cut
+
+
+def _add_duplicates_behind_cut(
+    work: Working,
+    cut: int,
+    last: int,
+    start: int,
+    window: int,
+    chosen: int,
+    duplicates: list[int],
+) -> None:
+    """A feature at the cut is read from the entry of its hash, if that was chosen."""
+    layout = work.layout
+    for occurrence in range(cut, last):
+        if layout.offset[occurrence] >= window:
+            return
+        if chosen >> layout.hash_of[occurrence] & 1:
+            if occurrence not in duplicates:
+                duplicates.append(occurrence)
+        elif _is_asked_for(work, occurrence, start, window):
+            return

@@ -1,0 +1,216 @@
+"""What never changes in a run: the configuration, and where the features of all requests lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spec.errors import InputError
+from spec.geometry import is_boundary
+from spec.loop.config import EngineConfig
+from spec.loop.scenario import Scenario, ScenarioRequest
+from spec.model.variant import REFERENCE, Variant
+
+
+class Layout:
+    """One scenario's fixed part, laid out for fast questions.
+
+    Features of all requests are numbered as *occurrences*, hashes in the order in which they first
+    occur; sets of either are bit masks.
+
+    Args:
+        config: the engine's settings.
+        requests: the requests; events and answers among them are not looked at.
+        variant: the rules.
+
+    Attributes:
+        first: the first occurrence of each request; one entry more than there are requests.
+        offset: first position of each occurrence (tokens).
+        end: position after each occurrence.
+        rows: rows of each occurrence's output.
+        hash_of: the hash of each occurrence.
+        last_row: the last position of each occurrence that takes a row; -1 where none does.
+        masked: whether some position of an occurrence takes no row.
+        rows_before: rows of an occurrence before each of its positions, and before its end.
+        own: occurrences of each request.
+        sharing: occurrences of each hash.
+        hash_rows: rows of each hash.
+        names: the hashes' identifiers.
+        first_after: by request and position, the first occurrence that ends after it.
+        last_end: position after each request's last feature.
+        prompt: prompt tokens of each request.
+        limit: tokens at which each request ends.
+        hits: prefix hits of each request.
+        features: features of each request.
+        priority: priority of each request.
+
+    Raises:
+        InputError: the model does not cover the scenario; the message says what.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        requests: Sequence[ScenarioRequest],
+        variant: Variant = REFERENCE,
+    ) -> None:
+        reason = not_covered(config, requests)
+        if reason is not None:
+            raise InputError(f"the model does not cover {reason}")
+        self.config = config
+        self.variant = variant
+        self.num_requests = len(requests)
+        self.prompt = [request.num_prompt_tokens for request in requests]
+        self.limit = [request.num_prompt_tokens + request.max_tokens for request in requests]
+        self.hits = [request.prefix_hits for request in requests]
+        self.priority = [request.priority for request in requests]
+        self.features = [request.features for request in requests]
+        self.first = [0]
+        self.offset: list[int] = []
+        self.end: list[int] = []
+        self.rows: list[int] = []
+        self.hash_of: list[int] = []
+        self.last_row: list[int] = []
+        self.masked: list[bool] = []
+        self.rows_before: list[list[int]] = []
+        self.own: list[int] = []
+        self.sharing: list[int] = []
+        self.hash_rows: list[int] = []
+        self.names: list[str] = []
+        self.first_after: list[list[int]] = []
+        self.last_end: list[int] = []
+        for request in requests:
+            self._add(request)
+        self._reads: dict[tuple[int, int, int], Reads] = {}
+        self._owned: dict[tuple[int, ...], int] = {}
+        self._rows_of: dict[int, int] = {}
+
+    def _add(self, request: ScenarioRequest) -> None:
+        first = self.first[-1]
+        own = 0
+        for feature in request.features:
+            occurrence = len(self.offset)
+            mask = feature.is_embed or (True,) * feature.length
+            before = [0]
+            for takes_row in mask:
+                before.append(before[-1] + takes_row)
+            if feature.identifier not in self.names:
+                self.names.append(feature.identifier)
+                self.sharing.append(0)
+                self.hash_rows.append(feature.num_rows)
+            number = self.names.index(feature.identifier)
+            self.offset.append(feature.offset)
+            self.end.append(feature.end)
+            self.rows.append(feature.num_rows)
+            self.hash_of.append(number)
+            self.masked.append(not all(mask))
+            self.rows_before.append(before)
+            taking = [place for place, takes_row in enumerate(mask) if takes_row]
+            self.last_row.append(feature.offset + taking[-1] if taking else -1)
+            self.sharing[number] |= 1 << occurrence
+            own |= 1 << occurrence
+        last = len(self.offset)
+        self.first.append(last)
+        self.own.append(own)
+        self.last_end.append(self.end[-1] if own else 0)
+        after, at = [], first
+        for position in range(request.num_prompt_tokens + request.max_tokens + 1):
+            while at < last and self.end[at] <= position:
+                at += 1
+            after.append(at)
+        self.first_after.append(after)
+
+    def has_row_in(self, occurrence: int, start: int, end: int) -> bool:
+        """Whether a position of ``[start, end)`` takes a row of the occurrence."""
+        offset = self.offset[occurrence]
+        before = self.rows_before[occurrence]
+        low, high = max(start - offset, 0), min(end - offset, len(before) - 1)
+        return low < high and before[low] < before[high]
+
+    def feature_index(self, occurrence: int, request: int) -> int:
+        """The occurrence's index among the features of its request."""
+        return occurrence - self.first[request]
+
+    def request_of(self, occurrence: int) -> int:
+        """The request that an occurrence belongs to."""
+        return next(r for r in range(self.num_requests) if self.first[r + 1] > occurrence)
+
+    def owned_by(self, requests: tuple[int, ...]) -> int:
+        """Occurrences of the requests."""
+        known = self._owned.get(requests)
+        if known is None:
+            known = 0
+            for request in requests:
+                known |= self.own[request]
+            self._owned[requests] = known
+        return known
+
+    def hashes_of(self, occurrences: int) -> int:
+        """The hashes of some occurrences."""
+        names = 0
+        for number, sharing in enumerate(self.sharing):
+            if occurrences & sharing:
+                names |= 1 << number
+        return names
+
+    def rows_of(self, names: int) -> int:
+        """Rows of some hashes."""
+        known = self._rows_of.get(names)
+        if known is None:
+            known = sum(rows for n, rows in enumerate(self.hash_rows) if names >> n & 1)
+            self._rows_of[names] = known
+        return known
+
+    def window_reads(self, request: int, start: int, num_tokens: int) -> Reads:
+        """What the two gathers read of a request that runs ``num_tokens`` from ``start``."""
+        key = (request, start, num_tokens)
+        known = self._reads.get(key)
+        if known is None:
+            known = self._reads[key] = Reads(self, request, start, num_tokens)
+        return known
+
+
+class Reads:
+    """What the target's and the drafter's gather read of one request in one pass.
+
+    Attributes:
+        target: occurrences with a row in the target's window.
+        interior: those with a row in the drafter's window that start inside the processed range.
+        boundary: those with a row in the drafter's window that start at or past its end.
+        needed: all of them.
+        names: their hashes.
+        whole: occurrences that start in the processed range.
+        split: those that end past it.
+    """
+
+    __slots__ = ("boundary", "interior", "names", "needed", "split", "target", "whole")
+
+    def __init__(self, layout: Layout, request: int, start: int, num_tokens: int) -> None:
+        ahead = layout.config.gather_lookahead
+        end = start + num_tokens
+        self.target = self.interior = self.boundary = self.whole = self.split = 0
+        for occurrence in range(layout.first[request], layout.first[request + 1]):
+            bit = 1 << occurrence
+            if layout.has_row_in(occurrence, start, end):
+                self.target |= bit
+            if ahead and layout.has_row_in(occurrence, start + ahead, end + ahead):
+                if is_boundary(layout.offset[occurrence], start, num_tokens):
+                    self.boundary |= bit
+                else:
+                    self.interior |= bit
+            if start <= layout.offset[occurrence] < end:
+                self.whole |= bit
+                if end < layout.end[occurrence]:
+                    self.split |= bit
+        self.needed = self.target | self.interior | self.boundary
+        self.names = layout.hashes_of(self.needed)
+
+
+def not_covered(config: EngineConfig, requests: Sequence[ScenarioRequest]) -> str | None:
+    """What about a scenario the model has no rules for, or ``None`` where it covers it."""
+    if config.is_encoder_decoder:
+        return "encoder-decoder models, whose book keeps no entries"
+    if any(request.continuations for request in requests):
+        return "streaming requests"
+    if not Scenario(config, tuple(requests)).content_is_hashed:
+        return "a hash that stands for several contents"
+    return None

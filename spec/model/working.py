@@ -1,0 +1,277 @@
+"""A state while a step changes it: book, queues, KV blocks and outputs in flight."""
+
+from __future__ import annotations
+
+from spec.model.layout import Layout
+from spec.model.state import (
+    ENDED_REQUEST,
+    LIVE,
+    PREEMPTED,
+    RUNNING,
+    Batch,
+    Entry,
+    State,
+)
+from spec.scheduling_rules import has_room
+
+
+class NoReferenceError(Exception):
+    """A request that holds no reference was to let all go, which only a departure minds."""
+
+
+class Working:
+    """One state, taken apart; :meth:`freeze` puts it together again.
+
+    Args:
+        layout: what never changes.
+        state: where the step begins.
+
+    Attributes:
+        evicted: hashes evicted since the last notices.
+        others: as in :class:`spec.model.state.State`.
+    """
+
+    __slots__ = (
+        "ended",
+        "entries",
+        "evicted",
+        "free",
+        "freeable",
+        "freeable_slots",
+        "held",
+        "in_flight",
+        "layout",
+        "payload",
+        "requests",
+        "running",
+        "taken",
+        "variant",
+        "waiting",
+        "worker",
+    )
+
+    def __init__(self, layout: Layout, state: State) -> None:
+        self.layout = layout
+        self.variant = layout.variant
+        (
+            requests,
+            waiting,
+            running,
+            self.held,
+            self.entries,
+            freeable,
+            self.free,
+            self.freeable_slots,
+            self.worker,
+            self.payload,
+            self.in_flight,
+            self.ended,
+            self.taken,
+        ) = state
+        self.requests = list(requests)
+        self.waiting = list(waiting)
+        self.running = list(running)
+        self.freeable = list(freeable)
+        self.evicted: list[int] = []
+
+    def freeze(self) -> State:
+        """The state that the step leads to."""
+        return State(
+            tuple(self.requests),
+            tuple(self.waiting),
+            tuple(self.running),
+            self.held,
+            self.entries,
+            tuple(self.freeable),
+            self.free,
+            self.freeable_slots,
+            self.worker,
+            self.payload,
+            self.in_flight,
+            self.ended,
+            self.taken,
+        )
+
+    # The book.
+
+    def hit(self, occurrence: int) -> bool:
+        """Take a reference if the hash is in the book; whether it is."""
+        name = self.layout.hash_of[occurrence]
+        if not self.entries >> name & 1:
+            return False
+        if not self.held & self.layout.sharing[name]:
+            self.freeable.remove(name)
+            self.freeable_slots -= self.layout.hash_rows[name]
+        self.held |= 1 << occurrence
+        return True
+
+    def make_room(self, occurrence: int, encoder_budget: int, chosen_rows: int) -> bool:
+        """Evict unreferenced entries until the occurrence fits; nothing if it cannot."""
+        rows = self.layout.rows[occurrence]
+        if not has_room(rows, encoder_budget, chosen_rows, self.freeable_slots):
+            return False
+        while rows + chosen_rows > self.free:
+            name = self.freeable.pop(-1 if self.variant.evicts_newest else 0)
+            self.entries &= ~(1 << name)
+            self.free += self.layout.hash_rows[name]
+            self.evicted.append(name)
+        return True
+
+    def allocate(self, occurrence: int) -> None:
+        """Enter an output for which room was made."""
+        name = self.layout.hash_of[occurrence]
+        rows = self.layout.rows[occurrence]
+        self.entries |= 1 << name
+        self.held = self.held & ~self.layout.sharing[name] | 1 << occurrence
+        self.free -= rows
+        self.freeable_slots -= rows
+
+    def let_go(self, request: int, occurrence: int) -> None:
+        """Drop the reference of one occurrence; nothing if it has none."""
+        bit = 1 << occurrence
+        if not self.held & bit:
+            return
+        name = self.layout.hash_of[occurrence]
+        sharing = self.layout.sharing[name]
+        if not self.variant.counts_occurrences:
+            bit = sharing & self.layout.own[request]
+        self.held &= ~bit
+        if not self.held & sharing:
+            self.freeable.append(name)
+            self.freeable_slots += self.layout.hash_rows[name]
+
+    def let_all_go(self, request: int) -> None:
+        """Drop all references of a request.
+
+        Raises:
+            NoReferenceError: it holds none, and the variant minds.
+        """
+        own = self.held & self.layout.own[request]
+        if not own:
+            if self.variant.free_all == "raises":
+                raise NoReferenceError(request)
+            return
+        if self.variant.free_all == "nothing":
+            return
+        for occurrence in range(self.layout.first[request], self.layout.first[request + 1]):
+            if own >> occurrence & 1:
+                self.let_go(request, occurrence)
+
+    def cancel(self, occurrence: int) -> None:
+        """Take an unreferenced entry out that will not be encoded."""
+        name = self.layout.hash_of[occurrence]
+        if self.entries >> name & 1 and not self.held & self.layout.sharing[name]:
+            self.freeable.remove(name)
+            self.entries &= ~(1 << name)
+            self.free += self.layout.hash_rows[name]
+
+    def notices(self) -> tuple[int, ...]:
+        """End the pass: what the worker is told to drop."""
+        evicted = self.evicted
+        if not evicted or self.variant.notices == "lost":
+            return ()
+        if self.variant.notices == "stale":
+            return tuple(evicted)
+        return tuple([name for name in evicted if not self.entries >> name & 1])
+
+    # Requests.
+
+    def count_blocks(self, request: int, num_tokens: int) -> int | None:
+        """KV blocks that the request would hold with so many tokens; ``None`` if too many."""
+        config = self.layout.config
+        drafts = config.num_speculative_tokens
+        wanted = min(num_tokens, self.layout.limit[request]) + drafts
+        held = self.requests[request][5]
+        blocks = -(-wanted // config.block_size)
+        if blocks <= held:
+            return held
+        total = sum([other[5] for other in self.requests])
+        return blocks if total - held + blocks <= config.num_kv_blocks else None
+
+    def mark_outputs(self, request: int, standing: int) -> None:
+        """Let what a request has in flight count for less."""
+        if self.in_flight:
+            self.in_flight = tuple(
+                [mark_entries(batch, request, standing) for batch in self.in_flight]
+            )
+
+    def has_in_flight(self, request: int) -> bool:
+        """Whether a pass that is not yet updated runs the request."""
+        for batch in self.in_flight:
+            for entry in batch:
+                if entry[0] == request:
+                    return True
+        return False
+
+    def drafts_in_flight(self, request: int) -> int:
+        """Drafts of the request in passes that are not yet updated and count."""
+        drafts = 0
+        for batch in self.in_flight:
+            for entry in batch:
+                if entry[0] == request and entry[4] == LIVE:
+                    drafts += entry[2]
+        return drafts
+
+    def forget_passed(self) -> None:
+        """Forget what was taken and passed: only drafts in flight can be taken back."""
+        layout = self.layout
+        for request in self.running:
+            taken = self.taken & layout.own[request]
+            if taken:
+                lowest = self.requests[request][1] - self.drafts_in_flight(request)
+                for occurrence in range(layout.first[request], layout.first[request + 1]):
+                    if taken >> occurrence & 1 and layout.last_row[occurrence] < lowest:
+                        self.taken &= ~(1 << occurrence)
+
+    def put_back(self, request: int) -> None:
+        """Put a request that was preempted or skipped before the others."""
+        if self.layout.config.policy == "priority":
+            self.insert(request)
+        else:
+            self.waiting.insert(0, request)
+
+    def insert(self, request: int) -> None:
+        """Put a request behind those that come before it by priority, then arrival."""
+        key, order = self.order(request), self.order
+        place = len(self.waiting)
+        while place and order(self.waiting[place - 1]) > key:
+            place -= 1
+        self.waiting.insert(place, request)
+
+    def order(self, request: int) -> tuple[int, int]:
+        """Sort key of the priority policy."""
+        return self.layout.priority[request], self.requests[request][7]
+
+    def finish(self, request: int) -> None:
+        """End a request, wherever it stands.
+
+        Raises:
+            NoReferenceError: it holds no reference, and the variant minds.
+        """
+        status = self.requests[request][0]
+        if status == RUNNING:
+            self.running.remove(request)
+        else:
+            self.waiting.remove(request)
+        if self.variant.end_releases:
+            self.let_all_go(request)
+        if self.variant.finished_drops_tensors and status in (RUNNING, PREEMPTED):
+            self.ended += (request,)
+        self.requests[request] = ENDED_REQUEST
+        self.payload &= ~(1 << request)
+        self.mark_outputs(request, 2)
+        self.taken &= ~self.layout.own[request]
+
+
+def mark_entries(batch: Batch, request: int, standing: int) -> Batch:
+    """A batch in which a request's entry counts for no more than the standing."""
+    for place, entry in enumerate(batch):
+        if entry[0] == request and entry[4] < standing:
+            return (*batch[:place], _lowered(entry, standing), *batch[place + 1 :])
+    return batch
+
+
+def _lowered(entry: Entry, standing: int) -> Entry:
+    if standing == 2:
+        return (entry[0], 0, 0, False, 2)
+    return (*entry[:4], standing)
