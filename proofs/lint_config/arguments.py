@@ -1,0 +1,222 @@
+"""From vLLM's own arguments to settings: what follows from what, and what is missing.
+
+Names and derivations are those of vLLM 0.33.0. Encoder budget and cache size are no arguments
+there: both are the token budget, or the largest item where that is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from packaging.version import Version
+
+from proofs.lint_config.drafter import drafter
+from proofs.lint_config.facts import count, flag, required, table
+from proofs.lint_config.judge import Setup
+from proofs.lint_config.kinds import Unknown
+from proofs.lint_config.releases import NEWEST, rules_of
+from proofs.lint_config.settings import Settings
+from spec.errors import InputError
+from spec.json_document import read_text
+
+_PARTIAL_PREFILL_SHARE = 0.04
+"""Share of the longest prompt that becomes the threshold under concurrent partial prefills."""
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Arguments from a YAML or JSON file, by their names with underscores.
+
+    Raises:
+        InputError: the file cannot be read, or holds no table.
+    """
+    try:
+        data = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: neither YAML nor JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: give a table of arguments, one a line: `max-num-seqs: 256`")
+    unknown = sorted({str(key).replace("-", "_") for key in data} - set(KNOWN) - set(IGNORED))
+    if unknown:
+        raise InputError(
+            f"{path}: unknown arguments {', '.join(unknown)}; known: {', '.join(KNOWN)}"
+        )
+    return {str(key).replace("-", "_"): value for key, value in data.items()}
+
+
+KNOWN = (
+    "release",
+    "max_num_batched_tokens",
+    "encoder_budget",
+    "encoder_cache_size",
+    "largest_item",
+    "largest_rows",
+    "disable_chunked_mm_input",
+    "speculative_config",
+    "modules",
+    "long_prefill_token_threshold",
+    "long_prefill_token_threshold_adaptive",
+    "max_num_partial_prefills",
+    "mamba_cache_mode",
+    "block_size",
+    "block_alignment",
+    "max_num_seqs",
+    "requests",
+    "limit_mm_per_prompt",
+    "max_model_len",
+    "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "scheduling_policy",
+    "encoder_decoder",
+    "kv_transfer_config",
+    "ec_transfer_config",
+)
+"""Arguments that bear on the verdict, under their names in vLLM where they have one."""
+
+IGNORED = (
+    "model",
+    "host",
+    "port",
+    "tensor_parallel_size",
+    "data_parallel_size",
+    "dtype",
+    "gpu_memory_utilization",
+    "async_scheduling",
+    "trust_remote_code",
+    "served_model_name",
+    "tokenizer",
+    "seed",
+    "quantization",
+    "download_dir",
+    "api_key",
+    "chat_template",
+)
+"""Common arguments that do not."""
+
+
+def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
+    """Settings and rules from arguments.
+
+    Args:
+        given: arguments by name (:data:`KNOWN`); missing ones are not given.
+        overrides: fields of :class:`Rules` to put in place of the release's.
+
+    Raises:
+        InputError: a fact is missing, contradictory or no number.
+    """
+    release = str(given.get("release") or NEWEST)
+    rules = replace(rules_of(release), **overrides)
+    budget = required(
+        given,
+        "max_num_batched_tokens",
+        "--max-num-batched-tokens: the token budget of a pass; vLLM's default depends on the "
+        "machine, and its log tells it at start-up",
+    )
+    longest = required(
+        given,
+        "largest_item",
+        "--largest-item: tokens of the model's longest image, audio or video; 0 for text only",
+    )
+    rows = count(given, "largest_rows")
+    rows = longest if rows is None else rows
+    cache, encoder = count(given, "encoder_cache_size"), count(given, "encoder_budget")
+    length = count(given, "max_model_len")
+    drafts, shift, questions = drafter(given, rules)
+    settings = Settings(
+        token_budget=budget,
+        encoder_budget=max(budget, rows) if encoder is None else encoder,
+        cache_size=max(budget, rows) if cache is None else cache,
+        largest_item=longest,
+        largest_rows=rows,
+        whole_items=flag(given, "disable_chunked_mm_input", default=False),
+        num_drafts=drafts,
+        shift=shift,
+        threshold=_threshold(given, release, length),
+        block_alignment=_alignment(given),
+        num_requests=count(given, "requests"),
+        max_num_seqs=count(given, "max_num_seqs"),
+        items_per_prompt=_items(given),
+        # A prompt leaves room for a token at least.
+        longest_prompt=None if length is None else length - 1,
+        prefix_hits=flag(given, "enable_prefix_caching", default=True),
+        by_priority=given.get("scheduling_policy") == "priority",
+        sizes_follow_budget=cache is None and encoder is None,
+    )
+    overridden = None if overrides else release
+    return Setup(settings, rules, overridden, (*questions, *_open(given, settings)))
+
+
+def _threshold(given: Mapping[str, Any], release: str, length: int | None) -> int:
+    threshold = count(given, "long_prefill_token_threshold") or 0
+    partial = count(given, "max_num_partial_prefills") or 1
+    if threshold or partial == 1:
+        return threshold
+    if Version(release) >= Version("0.28"):
+        raise InputError(f"max_num_partial_prefills is no argument of vLLM {release}")
+    if length is None:
+        raise InputError(
+            "missing --max-model-len: with max_num_partial_prefills the threshold on long prefills "
+            "follows from it"
+        )
+    return int(length * _PARTIAL_PREFILL_SHARE)
+
+
+def _alignment(given: Mapping[str, Any]) -> int:
+    alignment = count(given, "block_alignment")
+    if alignment is not None:
+        return alignment
+    if given.get("mamba_cache_mode") != "align":
+        return 0
+    return required(
+        given,
+        "block_size",
+        "--block-size: with mamba_cache_mode align, chunks end at multiples of it",
+    )
+
+
+def _items(given: Mapping[str, Any]) -> int | None:
+    """Most items of a prompt, of all kinds together; ``None`` where nothing bounds them."""
+    value = given.get("limit_mm_per_prompt")
+    if value is None:
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isdigit():
+        return int(value)
+    limits = table(given, "limit_mm_per_prompt") or {}
+    total = 0
+    for kind, limit in limits.items():
+        count = limit.get("count") if isinstance(limit, dict) else limit
+        if not isinstance(count, int):
+            raise InputError(f"limit_mm_per_prompt: give a count for {kind}")
+        total += count
+    return total
+
+
+def _open(given: Mapping[str, Any], settings: Settings) -> tuple[Unknown, ...]:
+    """What the theorems say nothing of."""
+    found = []
+    if given.get("encoder_decoder"):
+        found.append(
+            Unknown("decoder-only", "encoder-decoder models keep another book of encoder outputs")
+        )
+    if given.get("enable_chunked_prefill") is False:
+        found.append(
+            Unknown("chunked-prefill", "without chunked prefill a prompt waits for a whole pass")
+        )
+    if settings.threshold and given.get("long_prefill_token_threshold_adaptive"):
+        found.append(
+            Unknown(
+                "threshold-fixed",
+                "an adaptive threshold on long prefills depends on how many requests there are",
+            )
+        )
+    found += [
+        Unknown("no-outside-store", f"{name} lets a store outside of the engine hold up requests")
+        for name in ("kv_transfer_config", "ec_transfer_config")
+        if given.get(name)
+    ]
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""Stuck states by where chunks end: whole items, chunks too short, padded decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proofs.lint_config.kinds import Stop, chunk_limits, shifted
+from proofs.lint_config.layouts import Layout, Place, Prompt, alone, twice
+from proofs.lint_config.releases import Rules
+from proofs.lint_config.settings import Settings
+from spec.stuck import padded_decode_breaks
+from spec.stuck_settings import whole_items_can_stop
+
+
+def whole_items(settings: Settings, rules: Rules) -> Iterator[Stop]:
+    """An item that must not be split and exceeds a chunk."""
+    if not settings.whole_items or not settings.largest_item:
+        return
+    cut = shifted(settings, rules).whole_cut
+    for is_alone, limit in chunk_limits(settings, rules):
+        if not whole_items_can_stop(settings.largest_item, limit, cut, rules.spares_start):
+            continue
+        least_lead = 1 if rules.spares_start else 0
+        length = min(settings.largest_item, limit + 1 - least_lead)
+        lead = limit + 1 - length
+        item = Place(lead, length, min(length, settings.largest_rows))
+        if not settings.allows(lead + length, 1):
+            continue
+        at_threshold = limit < settings.token_budget
+        yield Stop(
+            "whole-item-exceeds-chunk",
+            "an item that must not be split, with the tokens that a chunk ends before it, exceeds "
+            + ("the threshold on long prefills" if at_threshold else "the token budget"),
+            ("progress.whole-item-stays", "progress.whole-item-gets-there"),
+            (alone if is_alone else twice)(lead + length, item),
+            ("threshold" if at_threshold else "token_budget", "whole_items", "shift", "release"),
+        )
+
+
+def short_chunks(settings: Settings, rules: Rules) -> Iterator[Stop]:
+    """Chunks shorter than what the reservation leaves of a prompt."""
+    shift = shifted(settings, rules).shift
+    if not rules.reserves:
+        return
+    for is_alone, limit in chunk_limits(settings, rules):
+        if limit < shift and settings.allows(limit + 1, 0):
+            yield Stop(
+                "chunks-below-shift",
+                "no chunk near a prompt's end is long enough for the reservation, text or not",
+                ("progress.short-chunks-stay", "progress.short-chunks-are-exact"),
+                (alone if is_alone else twice)(limit + 1),
+                ("threshold" if limit < settings.token_budget else "token_budget", "shift"),
+            )
+
+
+def padded_decodes(settings: Settings, rules: Rules) -> Iterator[Stop]:
+    """A padded decode that the threshold on long prefills cuts."""
+    drafts, threshold = settings.num_drafts, settings.threshold
+    if not rules.asserts_padding or not drafts or settings.most_running == 1:
+        return
+    if not padded_decode_breaks(drafts, threshold):
+        return
+    if settings.token_budget < 1 + drafts + threshold:
+        return
+    first = Prompt(1, max_tokens=3)
+    yield Stop(
+        "padded-decode-above-threshold",
+        "a decode that was padded with drafts is cut by the threshold on long prefills, and an "
+        "assertion stops the engine",
+        ("progress.padded-decode-breaks",),
+        Layout((first, Prompt(1, max_tokens=3, arrival=1))),
+        ("threshold", "num_drafts"),
+    )

@@ -1,0 +1,128 @@
+"""What the verdict on settings looks like: text for people, data for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from proofs.lint_config.judge import Change, Judgement, Setup
+from proofs.lint_config.layouts import as_scenario
+from proofs.search.loop.describe import describe_scenario
+from spec.loop.document import dumps_scenario
+from spec.verdict import Verdict
+
+JSON_SCHEMA_VERSION = 1
+
+ASSUMPTIONS = (
+    "budgets-fixed",
+    "arrivals-finite",
+    "sampling-yields",
+    "kv-blocks-for-all",
+    "no-streaming-input",
+    "items-of-any-size",
+)
+"""What every verdict takes for granted. The last three: nobody is preempted for want of KV blocks;
+a request has one prompt; items of every size up to the largest may come, in any number and
+place."""
+
+ARGUMENTS = {
+    "token_budget": "--max-num-batched-tokens",
+    "encoder_budget": "--encoder-budget",
+    "cache_size": "--encoder-cache-size",
+    "threshold": "--long-prefill-token-threshold",
+    "whole_items": "--disable-chunked-mm-input",
+    "items_per_prompt": "--limit-mm-per-prompt",
+    "release": "--release",
+    "num_drafts": "drafts (--speculative-config)",
+}
+"""The argument that a user changes for each setting."""
+
+
+def lines_of(
+    setup: Setup, judgement: Judgement, found: Sequence[Sequence[Change]]
+) -> Iterator[str]:
+    """The verdict in lines of text."""
+    name = f"vLLM {setup.release}" if setup.release else "these rules"
+    if judgement.verdict is Verdict.PROVED:
+        yield f"cannot stall: no prompt stops {name} with these settings"
+        yield "theorems: " + ", ".join(SAFE_THEOREMS)
+    for stop in judgement.stops:
+        yield f"can stall: {stop.name}"
+        yield f"  {stop.sentence}"
+        yield f"  smallest prompt: {describe_scenario(as_scenario(stop.layout, setup.settings))}"
+        yield f"  theorems: {', '.join(stop.theorems)}"
+    for unknown in () if judgement.stops else judgement.unknowns:
+        yield f"not settled: {unknown.assumption}"
+        yield f"  {unknown.sentence}"
+    for index, steps in enumerate(found):
+        told = " and ".join(_told(change) for change in steps)
+        is_settled = steps[-1].verdict is Verdict.PROVED
+        rest = "" if is_settled else " (no request alone stops then; the rest is not settled)"
+        yield f"{'change' if index == 0 else '    or'}: {told}{rest}"
+    if judgement.stops and not found:
+        yield "change: no single setting does; see the settings that each state depends on"
+    yield "assumes: " + ", ".join(ASSUMPTIONS)
+
+
+SAFE_THEOREMS = (
+    "progress.refused-at-progress-holds-nothing",
+    "progress.first-of-the-refused-has-room",
+    "progress.update-raises-progress",
+    "progress.neighbours-go-on",
+    "progress.reservation-goes-on",
+    "progress.whole-item-goes-on",
+    "progress.short-chunks-go-on",
+)
+"""Theorems by which nothing stops."""
+
+
+def _told(change: Change) -> str:
+    name, before, after = change.setting, change.before, change.after
+    if name == "shift":
+        return "a drafter of one module" if after == 1 else "no drafter that reads ahead"
+    if name == "whole_items":
+        return f"without {ARGUMENTS[name]}"
+    if name == "threshold" and after == 0:
+        return f"without {ARGUMENTS[name]}"
+    was = "" if before is None else f" instead of {before}"
+    return f"{ARGUMENTS.get(name, name)} {after}{was}"
+
+
+def document(
+    setup: Setup, judgement: Judgement, found: Sequence[Sequence[Change]]
+) -> dict[str, Any]:
+    """The verdict as JSON data."""
+    return {
+        "schema": JSON_SCHEMA_VERSION,
+        "verdict": judgement.verdict.value,
+        "release": setup.release,
+        "settings": asdict(setup.settings),
+        "rules": asdict(setup.rules),
+        "stops": [
+            {
+                "name": stop.name,
+                "sentence": stop.sentence,
+                "theorems": list(stop.theorems),
+                "requests": [asdict(prompt) for prompt in stop.layout.prompts],
+                "scenario": json.loads(dumps_scenario(as_scenario(stop.layout, setup.settings)))[
+                    "scenario"
+                ],
+            }
+            for stop in judgement.stops
+        ],
+        "not_settled": [asdict(unknown) for unknown in judgement.unknowns],
+        "changes": [
+            {
+                "settings": [
+                    {"setting": change.setting, "before": change.before, "after": change.after}
+                    for change in steps
+                ],
+                "verdict": steps[-1].verdict.value,
+            }
+            for steps in found
+        ],
+        "theorems": list(SAFE_THEOREMS) if judgement.verdict is Verdict.PROVED else [],
+        "assumes": list(ASSUMPTIONS),
+    }

@@ -1,0 +1,182 @@
+"""``residency lint-config``: whether an engine's settings let it stand still for ever."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from proofs.lint_config.arguments import read_config, setup_of
+from proofs.lint_config.judge import changes, judge
+from proofs.lint_config.layouts import as_scenario
+from proofs.lint_config.present import document, lines_of
+from spec.errors import InputError
+from spec.loop.document import dumps_scenario
+from spec.trace import require_writable, write_atomically
+from spec.verdict import USAGE_EXIT_CODE, exit_code
+
+_Command: TypeAlias = Callable[..., None]
+
+
+def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
+    return click.option(*names, metavar="COUNT", help=text)
+
+
+@click.command("lint-config")
+@click.option("--release", help="Release of vLLM; the newest known when not given.")
+@_counted(
+    "--max-num-batched-tokens",
+    "--token-budget",
+    "max_num_batched_tokens",
+    text="Token budget of a pass.",
+)
+@_counted(
+    "--largest-item", "largest_item", text="Tokens of the longest item; 0 for a model of text only."
+)
+@_counted(
+    "--largest-rows",
+    "largest_rows",
+    text="Rows of the largest item's output; as many as its tokens when not given.",
+)
+@_counted(
+    "--encoder-budget",
+    "encoder_budget",
+    text="Rows that the encoder computes in a pass; as vLLM derives it when not given.",
+)
+@_counted(
+    "--encoder-cache-size",
+    "--cache-size",
+    "encoder_cache_size",
+    text="Rows of the encoder cache; as vLLM derives it when not given.",
+)
+@click.option(
+    "--disable-chunked-mm-input/--no-disable-chunked-mm-input",
+    "--whole-items/--chunked-items",
+    "disable_chunked_mm_input",
+    default=None,
+    help="Items are not split over passes.",
+)
+@click.option(
+    "--speculative-config",
+    "-sc",
+    "speculative_config",
+    metavar="JSON",
+    help="The drafter, as vLLM takes it: method and num_speculative_tokens matter.",
+)
+@_counted("--modules", "modules", text="Modules of an MTP drafter (num_nextn_predict_layers).")
+@_counted(
+    "--long-prefill-token-threshold",
+    "long_prefill_token_threshold",
+    text="Most tokens of a chunk of a long prefill; 0 for none.",
+)
+@click.option(
+    "--long-prefill-token-threshold-adaptive/--no-long-prefill-token-threshold-adaptive",
+    "long_prefill_token_threshold_adaptive",
+    default=None,
+    help="The threshold follows the number of requests.",
+)
+@_counted(
+    "--max-num-partial-prefills",
+    "max_num_partial_prefills",
+    text="Up to 0.27: sets the threshold where none is given.",
+)
+@click.option("--mamba-cache-mode", help="With `align`, chunks end at multiples of the block size.")
+@_counted("--block-size", "block_size", text="Tokens of a KV block.")
+@_counted("--block-alignment", "block_alignment", text="Chunks end at multiples of it; 0 for none.")
+@_counted("--max-num-seqs", "max_num_seqs", text="Requests that may run at once.")
+@_counted("--requests", "requests", text="Requests in the engine at once; 1 for one at a time.")
+@click.option("--limit-mm-per-prompt", metavar="JSON", help="Most items of a prompt, by kind.")
+@_counted("--max-model-len", "max_model_len", text="Longest request.")
+@click.option("--enable-prefix-caching/--no-enable-prefix-caching", default=None)
+@click.option("--enable-chunked-prefill/--no-enable-chunked-prefill", default=None)
+@click.option("--scheduling-policy", type=click.Choice(["fcfs", "priority"]))
+@click.option("--encoder-decoder/--decoder-only", default=None)
+@click.option("--kv-transfer-config", metavar="JSON")
+@click.option("--ec-transfer-config", metavar="JSON")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML or JSON file with arguments, as vLLM reads it; those of the command line win.",
+)
+@click.option(
+    "--margin",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that a reference is held past its item's end.",
+)
+@click.option(
+    "--cut-shift",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that a chunk ends before a refused item.",
+)
+@click.option(
+    "--whole-cut-shift",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that "
+    "a chunk ends before an item that must not be split.",
+)
+@click.option(
+    "--reserves/--no-reserves",
+    default=None,
+    help="Instead of the release's: whether the "
+    "reservation near the prefill's end may leave a chunk empty.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the smallest prompt that stalls as a scenario, for `residency replay`.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the verdict.",
+)
+def lint_config(
+    *,
+    config_file: Path | None,
+    margin: int | None,
+    cut_shift: int | None,
+    whole_cut_shift: int | None,
+    reserves: bool | None,
+    output: Path | None,
+    json_file: Path | None,
+    **given: Any,
+) -> None:
+    """Say whether an engine with these settings can stand still for ever, by proof.
+
+    Prints the smallest prompt that stalls, the theorems that say so and what to change. Exit codes:
+    0 no prompt stalls, 1 one does, 2 wrong use or a missing fact, 3 not settled by the theorems.
+    """
+    try:
+        for path in (output, json_file):
+            if path is not None:
+                require_writable(path)
+        arguments = read_config(config_file) if config_file else {}
+        arguments.update({name: value for name, value in given.items() if value is not None})
+        rules = {
+            "margin": margin,
+            "cut_shift": cut_shift,
+            "whole_cut_shift": whole_cut_shift,
+            "reserves": reserves,
+        }
+        setup = setup_of(arguments, {k: v for k, v in rules.items() if v is not None})
+        judgement = judge(setup)
+        found = changes(setup) if judgement.stops else ()
+        for line in lines_of(setup, judgement, found):
+            click.echo(line)
+        if output is not None and judgement.stops:
+            scenario = as_scenario(judgement.stops[0].layout, setup.settings)
+            write_atomically(output, dumps_scenario(scenario))
+        if json_file is not None:
+            text = json.dumps(document(setup, judgement, found), indent=1) + "\n"
+            write_atomically(json_file, text)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    sys.exit(exit_code([judgement.verdict]))
