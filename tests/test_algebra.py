@@ -14,8 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.solvers import SymbolicTruthError, no_truth_values
-from spec import algebra, geometry, rules
+from spec import algebra, geometry, rules, scheduling_rules
 from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_, or_
+from spec.relation import (
+    book_moves,
+    cross_attention,
+    cross_attention_moves,
+    guards,
+    invariants,
+    release_moves,
+    request_moves,
+    state,
+    worker_moves,
+)
 
 INTEGERS = st.integers(-4, 4)
 
@@ -135,7 +146,22 @@ def offences(tree: ast.Module) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("module", [rules, geometry], ids=lambda module: module.__name__)
+RULES = (rules, scheduling_rules, geometry)
+RELATION = (
+    state,
+    guards,
+    book_moves,
+    release_moves,
+    request_moves,
+    worker_moves,
+    invariants,
+    cross_attention,
+    cross_attention_moves,
+)
+"""Everything that is an oracle, a proof term and a second opinion by one text."""
+
+
+@pytest.mark.parametrize("module", [*RULES, *RELATION], ids=lambda module: module.__name__)
 def test_rules_use_the_algebra_only(module: Any) -> None:
     """A rule that branches in Python is not the formula that the solvers prove."""
     assert offences(ast.parse(inspect.getsource(module))) == []

@@ -1,0 +1,174 @@
+"""One request and one of its features, followed through a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from spec.loop.layout import FeatureLayout
+from spec.relation.guards import CORRECT
+from spec.relation.ledger import Act, Dropped
+from spec.relation.moves import TRANSITIONS
+from spec.relation.state import Scope, State
+
+Told = Mapping[str, int | bool]
+"""What a transition is told."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A transition that a run took, and the conjuncts in which it differs from the relation.
+
+    Attributes:
+        transition: its name in :data:`spec.relation.moves.TRANSITIONS`, or ``observe``: the
+            comparison with what the run shows after a step.
+        told: what it was told; of ``observe`` what was shown.
+        scope: the constants, with the position that was looked at.
+        before: the state before.
+        after: the state after; of ``observe`` as shown.
+        differs: names of the conjuncts that do not hold.
+    """
+
+    transition: str
+    told: Told
+    scope: Scope
+    before: State
+    after: State
+    differs: tuple[str, ...]
+
+
+class Projection:
+    """The projected state of one request and one feature, as it goes on.
+
+    Two positions of the feature that lie in the same windows project alike, so that one of each
+    kind is looked at.
+
+    Args:
+        request: the request.
+        feature: its feature.
+        scope: constants of the run; the position is chosen anew for each chunk.
+        state: the state to begin with.
+    """
+
+    def __init__(self, request: int, feature: FeatureLayout, scope: Scope, state: State) -> None:
+        self.request = request
+        self.feature = feature
+        self.scope = scope
+        self.state = state
+        self.taken: list[Taken] = []
+
+    @property
+    def name(self) -> str:
+        """The hash h."""
+        return self.feature.identifier
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """The occurrence (r, f)."""
+        return self.request, self.feature.index
+
+    def take(self, transition: str, **told: int | bool) -> None:
+        """Let a transition happen, whether its guards hold or not."""
+        move = TRANSITIONS[transition].move(self.scope, self.state, CORRECT, **told)
+        differs = tuple(name for name, holds in move.guards.items() if not holds)
+        self.taken.append(Taken(transition, told, self.scope, self.state, move.after, differs))
+        self.state = move.after
+
+    def join(self, **shown: int | bool) -> None:
+        """Begin in the midst of a run: the book and the worker are as shown."""
+        self.state = replace(self.state, **shown, fresh=shown["resident"])
+
+    def observe(self, **shown: int | bool) -> None:
+        """Compare the state with what the run shows, and go on from that."""
+        after = replace(self.state, **shown)
+        differs = tuple(
+            f"state.{field.name}"
+            for field in fields(State)
+            if getattr(after, field.name) != getattr(self.state, field.name)
+        )
+        self.taken.append(Taken("observe", shown, self.scope, self.state, after, differs))
+        self.state = after
+
+    def schedule(self, start: int, num_tokens: int, **told: int | bool) -> None:
+        """A pass schedules the request; look at a position in the window where there is one."""
+        end = start + num_tokens + self.scope.scheduler_lookahead
+        row = next(iter(self.feature.segments(start, end)), None)
+        if row is not None:
+            self.scope = replace(self.scope, position=row[0])
+        self.take("advance", num_tokens=num_tokens, **told)
+
+    def act(self, act: Act) -> None:
+        """Take the transition that the act is in this projection, if it is any."""
+        here = act.name == self.name
+        match act.kind:
+            case "hit":
+                self._hit(act, here)
+            case "miss" if here:
+                self.take("miss")
+            case "refuse" if here:
+                self.take("refuse", chosen_rows=act.chosen, asked_rows=act.rows, budget=act.budget)
+            case "evict" if here:
+                self.take("evict", wanted=act.wanted)
+            case "evict":
+                self.take("evict-elsewhere", wanted=act.wanted, their_rows=act.rows)
+            case "promise" if here:
+                self.take("promise", chosen_rows=act.chosen)
+            case "promise":
+                self.take("promise-elsewhere", chosen_rows=act.chosen, their_rows=act.rows)
+            case "forgo":
+                self.take("forgo", forgone_rows=act.rows, here=here)
+            case "enter" if act.who == self.own:
+                self._try(act)
+                self.take("enter")
+            case "enter" if here:
+                self.take("enter-other")
+            case "enter":
+                self.take("enter-elsewhere", their_rows=act.rows)
+            case "let-go":
+                self._let_go(act.dropped)
+            case "stop" if act.who[0] == self.request:
+                self.let_all_go(act, "stop")
+            case "stop":
+                self._let_go(act.dropped)
+
+    def _hit(self, act: Act, here: bool) -> None:
+        if act.who == self.own:
+            self._try(act)
+            self.take("hit")
+        elif here:
+            self.take("hit-other", is_new=act.is_new)
+        elif act.was_idle:
+            self.take("hit-elsewhere", their_rows=act.rows)
+
+    def _try(self, act: Act) -> None:
+        if not (self.state.running or self.state.trying):
+            self.take("attempt")
+
+    def let_all_go(self, act: Act, transition: str, **told: int) -> None:
+        """The request itself lets everything go: it stops, or is rewound."""
+        own_others = sum(
+            1
+            for one in act.dropped
+            if one.name == self.name
+            for occurrence in one.occurrences
+            if occurrence != self.own
+        )
+        self.take(transition, own_others=own_others, **told)
+        self._others_go(act.dropped)
+
+    def _let_go(self, dropped: tuple[Dropped, ...]) -> None:
+        for one in dropped:
+            if one.name == self.name:
+                if self.own in one.occurrences:
+                    self.take("let-go")
+                else:
+                    self.take("others-let-go", count=len(one.occurrences))
+        self._others_go(dropped)
+
+    def _others_go(self, dropped: tuple[Dropped, ...]) -> None:
+        """What other entries lose with it."""
+        elsewhere = [one for one in dropped if one.name != self.name and one.is_idle]
+        if elsewhere:
+            staying = sum(one.rows for one in elsewhere if not one.leaves)
+            leaving = sum(one.rows for one in elsewhere if one.leaves)
+            self.take("elsewhere-lets-go", staying_rows=staying, leaving_rows=leaving)

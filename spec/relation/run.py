@@ -1,0 +1,304 @@
+"""A recorded run, split into the transitions that each projection takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spec.errors import InputError
+from spec.loop.layout import FeatureLayout
+from spec.loop.prompts import Prompts
+from spec.loop.scenario import Scenario
+from spec.loop.steps import (
+    Call,
+    EngineState,
+    EventSeen,
+    PassSeen,
+    RequestState,
+    ScheduledRequest,
+    Step,
+    UpdateSeen,
+)
+from spec.relation.ledger import Act, Ledger
+from spec.relation.projection import Projection
+from spec.relation.state import Scope, initial
+
+
+class Run:
+    """Follows a run step by step in every projection.
+
+    Args:
+        scenario: what was chosen from outside.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._config = scenario.config
+        self._prompts = Prompts(scenario)
+        self._layouts: list[list[FeatureLayout]] = [[] for _ in scenario.requests]
+        self._rows: dict[str, int] = {}
+        self._ledger = Ledger(scenario.config.encoder_cache_size)
+        self._states: dict[int, RequestState] = {}
+        self._flights: list[dict[int, tuple[int, bool]]] = [{} for _ in scenario.requests]
+        self._contents: dict[str, int] = {}
+        self._encodings: set[int] = set()
+        """Encodings since the cache was last reset."""
+        self.projections: dict[tuple[int, int], Projection] = {}
+        """The projections so far, by request and feature."""
+
+    def observe(self, step: Step) -> bool:
+        """Take the next step; whether it came to its end, so that more can follow."""
+        self._prompts.observe(step)
+        if step.error is not None:
+            return False
+        match step.kind:
+            case "pass":
+                if step.worker is None:
+                    return False
+                self._observe_pass(step)
+            case "update":
+                self._observe_update(step)
+            case "event":
+                self._observe_event(step)
+        self._compare(step.state)
+        if step.kind == "pass":
+            self._take_all("end-pass")
+        self._add_projections(step.state)
+        return True
+
+    # Passes
+
+    def _observe_pass(self, step: PassSeen) -> None:
+        self._take_all("begin-pass")
+        stops_at: dict[int, int] = {}
+        scheduled = {entry.request for entry in step.scheduled}
+        stopping = {*step.preempted, *step.rejected}
+        for call in step.calls:
+            if call.method in ("check_and_update_cache", "can_allocate", "allocate"):
+                feature = self._feature(call.request, call.feature)
+                self._tell(self._ledger.asks(call, feature.identifier, feature.num_rows))
+                if call.method == "can_allocate" and call.answer is False:
+                    stops_at[call.request] = feature.offset
+            elif call.method in ("free", "free_encoder_input"):
+                waits = call.request not in scheduled and not self._is_running(call.request)
+                self._tell(self._let_go(call, call.request in stopping or waits))
+        self._tell(self._ledger.forgo())
+        self._stop_missing(step.state)
+        for entry in step.scheduled:
+            self._schedule(entry, step.index, stops_at.get(entry.request))
+        self._apply(step)
+
+    def _let_go(self, call: Call, is_stop: bool) -> Iterable[Act]:
+        """What a call by which references go does."""
+        if call.method == "free_encoder_input":
+            name = self._feature(call.request, call.feature).identifier
+            return self._ledger.lets_go((call.request, call.feature), name)
+        if is_stop:
+            self._flights[call.request].clear()
+            return [self._ledger.stops(call.request)]
+        return [
+            act
+            for name, entry in list(self._ledger.entries.items())
+            for who in sorted(entry.occurrences)
+            if who[0] == call.request
+            for act in self._ledger.lets_go(who, name)
+        ]
+
+    def _schedule(self, entry: ScheduledRequest, index: int, stopped_at: int | None) -> None:
+        start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
+        known = entry.prefill_len + entry.num_output_placeholders
+        samples = start + num_tokens >= known
+        if entry.started:
+            self._flights[entry.request].clear()
+        self._flights[entry.request][index] = (entry.num_draft_tokens, samples)
+        if stopped_at is None:
+            stopped_at = self._whole_item_ahead(entry)
+        for projection in self._of(entry.request):
+            if entry.started:
+                if not projection.state.trying:
+                    projection.take("attempt")
+                projection.take("begin", progress=start)
+            projection.schedule(
+                start,
+                num_tokens,
+                num_drafts=entry.num_draft_tokens,
+                samples=samples,
+                is_stopped=stopped_at is not None,
+                stopped_at=0 if stopped_at is None else stopped_at,
+            )
+
+    def _whole_item_ahead(self, entry: ScheduledRequest) -> int | None:
+        """Offset of the item past the chunk that was not asked for since it may not be split."""
+        if not self._config.whole_items:
+            return None
+        end = entry.num_computed_tokens + entry.num_scheduled_tokens
+        window_end = end + self._config.scheduler_lookahead
+        for projection in self._of(entry.request):
+            feature = projection.feature
+            if end <= feature.offset < window_end and not projection.state.asked:
+                return feature.offset
+        return None
+
+    def _apply(self, step: PassSeen) -> None:
+        worker = step.worker
+        assert worker is not None
+        encoded = {self._feature(r, f).identifier for r, f in step.encoder_inputs}
+        notices, received = frozenset(step.notices), frozenset(worker.received)
+        for projection in self.projections.values():
+            projection.take(
+                "apply",
+                received=projection.own in received,
+                forgotten=projection.request in worker.forgotten,
+                is_announced=projection.name in notices,
+                is_encoded=projection.name in encoded,
+                is_overtaken=False,
+            )
+        self._ledger.end_pass()
+        self._contents = dict(worker.contents)
+        self._encodings.update(encoding.number for encoding in worker.encoded)
+
+    # Updates and events
+
+    def _observe_update(self, step: UpdateSeen) -> None:
+        confirmed: list[tuple[int, bool]] = []
+        rewound = set()
+        running = {seen.request for seen in step.state.requests if seen.status == "running"}
+        for outcome in step.outcomes:
+            request = outcome.request
+            flight = self._flights[request].pop(step.index, None)
+            if flight is None:
+                continue
+            if outcome.rewound is not None:
+                rewound.add(request)
+                self._rewind(request, outcome.rewound)
+            elif not outcome.dropped:
+                num_drafts, samples = flight
+                confirmed.append((request, samples))
+                for projection in self._of(request):
+                    projection.take(
+                        "confirm",
+                        num_drafts=num_drafts,
+                        num_rejected=num_drafts - outcome.num_accepted,
+                        samples=samples,
+                    )
+        for call in step.calls:
+            if call.request not in rewound:
+                self._tell(self._let_go(call, call.request not in running))
+        for request, samples in confirmed:
+            if request in running:
+                for projection in self._of(request):
+                    projection.take("keep")
+                    if samples:
+                        projection.take("emit")
+        self._stop_missing(step.state)
+
+    def _rewind(self, request: int, left: int) -> None:
+        self._flights[request].clear()
+        act = self._ledger.stops(request)
+        for projection in self.projections.values():
+            if projection.request == request:
+                projection.let_all_go(act, "rewind", left=left)
+            else:
+                projection.act(act)
+
+    def _observe_event(self, step: EventSeen) -> None:
+        for call in step.calls:
+            if call.method == "reset":
+                self._ledger.reset()
+                self._contents = {}
+                self._encodings.clear()
+                self._take_all("reset")
+            else:
+                self._tell(self._let_go(call, True))
+        self._stop_missing(step.state)
+
+    # What all steps share
+
+    def _feature(self, request: int, feature: int) -> FeatureLayout:
+        layouts = self._layouts[request] if request < len(self._layouts) else []
+        if not 0 <= feature < len(layouts):
+            raise InputError(
+                f"trace: a step names feature {feature} of request {request}, which has "
+                f"{len(layouts)} so far; the recording is not of this scenario"
+            )
+        return layouts[feature]
+
+    def _tell(self, acts: Iterable[Act]) -> None:
+        for act in acts:
+            for projection in self.projections.values():
+                projection.act(act)
+
+    def _take_all(self, transition: str) -> None:
+        for projection in self.projections.values():
+            projection.take(transition)
+
+    def _of(self, request: int) -> list[Projection]:
+        return [one for one in self.projections.values() if one.request == request]
+
+    def _is_running(self, request: int) -> bool:
+        return request in self._states and self._states[request].status == "running"
+
+    def _stop_missing(self, state: EngineState) -> None:
+        """Requests that no longer run, and held nothing that a call would have let go."""
+        for seen in state.requests:
+            if seen.status != "running" and any(p.state.running for p in self._of(seen.request)):
+                self._flights[seen.request].clear()
+                self._tell([self._ledger.stops(seen.request)])
+
+    def _compare(self, state: EngineState) -> None:
+        self._ledger.take_over(state.book, self._rows)
+        self._states = {seen.request: seen for seen in state.requests}
+        for projection in self.projections.values():
+            seen = self._states[projection.request]
+            shown: dict[str, int | bool] = {"running": seen.status == "running"}
+            if shown["running"]:
+                shown["computed"] = seen.num_computed_tokens
+                shown["placeholders"] = seen.num_output_placeholders
+            shown |= self._book(projection, state)
+            resident = projection.name in self._contents
+            shown["resident"] = resident
+            shown["fresh"] = resident and self._contents[projection.name] in self._encodings
+            projection.observe(**shown)
+
+    def _book(self, projection: Projection, state: EngineState) -> dict[str, int | bool]:
+        """What the book shows, as the projection sees it."""
+        entries = self._ledger.entries
+        here = entries.get(projection.name)
+        occurrences = set() if here is None else here.occurrences
+        held = projection.own in occurrences
+        others = [entry for name, entry in entries.items() if name != projection.name]
+        shown: dict[str, int | bool] = {
+            "entry": here is not None,
+            "held": held,
+            "others": len(occurrences) - held,
+            "free": state.book.num_free_slots,
+            "referenced_rows": sum(entry.rows for entry in others if entry.occurrences),
+            "idle_rows": sum(entry.rows for entry in others if not entry.occurrences),
+        }
+        if state.book.num_freeable_slots is not None:
+            shown["freeable"] = state.book.num_freeable_slots
+        return shown
+
+    def _add_projections(self, state: EngineState) -> None:
+        """Features that came with an arrival or a continuation."""
+        for seen in state.requests:
+            request = seen.request
+            layouts = self._layouts[request]
+            for feature in self._prompts.features(request)[len(layouts) :]:
+                layout = FeatureLayout(len(layouts), feature, "")
+                layouts.append(layout)
+                self._rows.setdefault(layout.identifier, layout.num_rows)
+                scope = Scope(
+                    self._config.encoder_cache_size,
+                    layout.num_rows,
+                    layout.offset,
+                    layout.end - layout.offset,
+                    layout.last_row_position,
+                    self._config.scheduler_lookahead,
+                    self._config.gather_lookahead,
+                    self._config.async_depth > 0,
+                    self._config.whole_items,
+                )
+                projection = Projection(request, layout, scope, initial(scope))
+                projection.join(
+                    **self._book(projection, state), resident=layout.identifier in self._contents
+                )
+                self.projections[projection.own] = projection
