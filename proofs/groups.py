@@ -4,14 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from proofs import accounting, bisection, boundary, clamping, lifetime, rows, slices, window
+from proofs import (
+    accounting,
+    bisection,
+    boundary,
+    chunks,
+    clamping,
+    items,
+    lifetime,
+    progress,
+    reading,
+    references,
+    residency,
+    rows,
+    slices,
+    slots,
+    window,
+)
 from proofs.obligation import Obligation
-from spec.claims import claim
 from spec.errors import InputError
+from spec.loop.claims import any_claim
 
 GROUPS: dict[str, tuple[Obligation, ...]] = {
     module.GROUP: module.OBLIGATIONS
-    for module in (boundary, clamping, window, bisection, slices, rows, lifetime, accounting)
+    for module in (
+        boundary,
+        clamping,
+        window,
+        bisection,
+        slices,
+        rows,
+        lifetime,
+        accounting,
+        reading,
+        progress,
+        slots,
+        residency,
+        references,
+        items,
+        chunks,
+    )
 }
 
 
@@ -29,7 +61,7 @@ def select(groups: Sequence[str] = (), claims: Sequence[str] = ()) -> tuple[Obli
     for group in groups:
         if group not in GROUPS:
             raise InputError(f"unknown group {group!r}; known groups: {', '.join(GROUPS)}")
-    known_claims = {claim(claim_id).id for claim_id in claims}
+    known_claims = {any_claim(claim_id).id for claim_id in claims}
     return tuple(
         obligation
         for obligation in all_obligations()

@@ -1,4 +1,4 @@
-"""What the theorems answer: the two questions from the review of pull request 46315."""
+"""What the theorems answer: the review of pull request 46315, and what 0.33.0 took back of it."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ QUESTIONS: tuple[Question, ...] = (
                 "comes between target and drafter, by the step's tokens less the look-ahead",
                 ("lifetime.notice-after-drafter", "lifetime.margin-before-the-drafter"),
             ),
+            Statement(
+                "no in the whole loop, whenever references go, since every pass asks again for all "
+                "that it reads; and with margin 0 nothing goes that rejections can take progress "
+                "back to, for there each draft in flight is shown to be a placeholder",
+                (
+                    "residency.target-reads",
+                    "residency.drafter-reads",
+                    "references.drafts-are-counted.advance",
+                    "references.let-go-ends-by-lowest-progress",
+                ),
+            ),
         ),
     ),
     Question(
@@ -82,6 +93,55 @@ QUESTIONS: tuple[Question, ...] = (
                 "end with no row for the target but one past that end raises with tolerance and "
                 "not when clamped",
                 ("clamping.differs-by-late-rows", "rows.starting-inside-is-targets"),
+            ),
+        ),
+    ),
+    Question(
+        "Was it right to take the margin out again in 0.33.0, and what does each half cost?",
+        (
+            Statement(
+                "yes: under the assumptions it guards nothing, and with margin 0 and a chunk that "
+                "ends at the refused item a request that gets no token holds no other item, so "
+                "that a lone request always gets on",
+                (
+                    "residency.drafter-reads",
+                    "references.let-go-ends-by-lowest-progress",
+                    "progress.refused-at-progress-holds-nothing",
+                    "progress.first-of-the-refused-has-room",
+                    "progress.update-raises-progress",
+                ),
+            ),
+            Statement(
+                "a margin m holds each reference exactly while progress is less than m past the "
+                "item's end; that is at most the largest item's rows and m - 1 more for each "
+                "request, and can be as much",
+                (
+                    "progress.margin-costs",
+                    "progress.rows-in-reach",
+                    "progress.reach-is-attained",
+                ),
+            ),
+            Statement(
+                "and it stops requests: two items that do not fit the cache together stop one for "
+                "ever exactly if the gap between them is less than the margin and the shift of the "
+                "cut together",
+                (
+                    "progress.neighbours-stay",
+                    "progress.neighbours-get-there",
+                    "progress.neighbours-go-on",
+                ),
+            ),
+            Statement(
+                "tolerance leaves to token embeddings what the drafter reads of the one missing "
+                "item: at most its look-ahead in rows of a pass, and only where a chunk ends less "
+                "than that before a refused item",
+                ("progress.tolerance-costs",),
+            ),
+            Statement(
+                "without tolerance only a chunk that ends as far before a refused item as the "
+                "drafter reads ahead keeps it from a miss, and that is a shift of the cut, which "
+                "stops requests",
+                ("reading.shifted-cut-needs-no-tolerance", "progress.neighbours-stay"),
             ),
         ),
     ),

@@ -131,7 +131,7 @@ def test_command_writes_its_files(tmp_path: Path) -> None:
         (["--group", "nope"], 2, "unknown group 'nope'; known groups: boundary"),
         (["--claim", "nope"], 2, "unknown claim 'nope'; known claims: "),
         (["--group", "boundary", "--claim", "slots-conserved"], 5, "0 obligations: none done"),
-        (["--claim", "released"], 5, "0 obligations: none done"),
+        (["--claim", "no-thrash"], 5, "0 obligations: none done"),
         (["--group", "rows", "--rlimit", "20"], 3, "UNKNOWN"),
         (["--rlimit", "0"], 2, "Invalid value"),
     ],

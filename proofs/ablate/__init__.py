@@ -1,0 +1,1 @@
+"""The ablation matrix: which of the protocol's guards are needed, alone and together."""

@@ -1,0 +1,51 @@
+"""Run a counterexample of the matrix on the reference with the same guards, under the monitor."""
+
+from __future__ import annotations
+
+from impl.ablation import ablated_reference
+from proofs.ablate.cells import Cell
+from proofs.ablate.decide import Decided, DisagreementError, Shown
+from proofs.search.loop.runs import run_and_judge
+
+_AS_GOOD = {
+    "drafter-resident-or-boundary": frozenset({"drafter-resident-or-boundary"}),
+    "boundary-miss-tolerated": frozenset({"boundary-miss-tolerated"}),
+    "no-stall": frozenset({"no-stall", "no-thrash"}),
+}
+"""What the monitor may call each fault."""
+
+
+def confirm(decided: Decided) -> int:
+    """Run both counterexamples of a cell, where it has them; how many that were.
+
+    Raises:
+        DisagreementError: the reference does not show what the model showed.
+    """
+    number = 0
+    if isinstance(decided.safety, Shown):
+        _confirm(decided.cell, decided.cell.tolerates_boundary, decided.safety)
+        number += 1
+    if isinstance(decided.progress, Shown):
+        # A miss that raises would end the run before it stops.
+        _confirm(decided.cell, True, decided.progress)
+        number += 1
+    return number
+
+
+def _confirm(cell: Cell, tolerates_boundary: bool, shown: Shown) -> None:
+    scheduling = cell.scheduling
+    target = ablated_reference(
+        margin=1 if scheduling.margin else 0,
+        tolerates_boundary=tolerates_boundary,
+        cut=scheduling.cut,
+        reservation=scheduling.reservation,
+    )
+    judged = run_and_judge(target, shown.scenario, ("V2",), None, should_compare=False)
+    if judged.failed:
+        raise DisagreementError(f"{cell}: {judged.failed['V2']} on {shown.scenario}")
+    seen = {finding.claim for finding in judged.findings["V2"]}
+    if not seen & _AS_GOOD[shown.claim]:
+        raise DisagreementError(
+            f"{cell}: the model breaks {shown.claim} on {shown.scenario}, the reference breaks "
+            f"{', '.join(sorted(seen)) or 'nothing'}"
+        )

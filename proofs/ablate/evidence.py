@@ -1,0 +1,94 @@
+"""What the model shows of a cell: the smallest run with a miss, and the smallest that stops.
+
+A miss that raises ends a run, and what comes after it is never seen. Whether requests get to their
+end is therefore asked of runs in which no miss ends anything. That changes no schedule, since
+nothing of a gather's result is an input of scheduling; so one run answers for both kinds of
+gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from proofs.ablate.cells import Scheduling
+from proofs.ablate.scope import scope
+from spec.geometry import is_boundary
+from spec.loop.scenario import Scenario
+from spec.model.layout import Layout
+from spec.model.run import ModelPass, run_model
+from spec.model.state import PassRecord, State
+
+MAX_PASSES = 200
+"""A run of the scope ends or stands still in far fewer."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one choice of scheduling and a look-ahead showed in the scope.
+
+    Attributes:
+        num_runs: runs tried.
+        interior: the smallest run in which a gather reads a missing feature that is not at the
+            boundary; ``None`` where there is none.
+        boundary: the smallest in which the drafter reads a missing feature at the boundary.
+        stops: the smallest that stands still, or turns in a circle.
+    """
+
+    num_runs: int
+    interior: Scenario | None
+    boundary: Scenario | None
+    stops: Scenario | None
+
+
+class UnfinishedRunError(RuntimeError):
+    """A run neither ended nor came back to a state: the scope says nothing of progress."""
+
+
+def evidence(scheduling: Scheduling, gather_lookahead: int) -> Evidence:
+    """Try every run of the scope.
+
+    Raises:
+        UnfinishedRunError: a run took more passes than any should.
+    """
+    runs = scope(scheduling.scheduler_lookahead, gather_lookahead)
+    first: dict[str, Scenario] = {}
+    for scenario in runs:
+        for name in _shown(scenario, scheduling):
+            first.setdefault(name, scenario)
+    return Evidence(len(runs), first.get("interior"), first.get("boundary"), first.get("stops"))
+
+
+def _shown(scenario: Scenario, scheduling: Scheduling) -> set[str]:
+    variant = replace(scheduling.variant(), tolerates_boundary=True, raises_interior=False)
+    layout = Layout(scenario.config, scenario.requests, variant)
+    shown: set[str] = set()
+    seen: set[State] = set()
+    for step in run_model(scenario, variant):
+        if not isinstance(step, ModelPass):
+            continue
+        if step.index > MAX_PASSES:
+            raise UnfinishedRunError(f"{scenario} did not end in {MAX_PASSES} passes")
+        shown.update(_misses(layout, step.record, step.state))
+        if step.state in seen:
+            return shown | {"stops"}
+        seen.add(step.state)
+    return shown
+
+
+def _misses(layout: Layout, record: PassRecord, state: State) -> Iterable[str]:
+    look_ahead = layout.config.gather_lookahead
+    for request, start, num_tokens, *_ in record.scheduled:
+        for occurrence in range(layout.first[request], layout.first[request + 1]):
+            if state.worker >> layout.hash_of[occurrence] & 1:
+                continue
+            end = start + num_tokens
+            read_by_target = layout.has_row_in(occurrence, start, end)
+            read_by_drafter = look_ahead and layout.has_row_in(
+                occurrence, start + look_ahead, end + look_ahead
+            )
+            at_boundary = is_boundary(layout.offset[occurrence], start, num_tokens)
+            if read_by_target or (read_by_drafter and not at_boundary):
+                yield "interior"
+            elif read_by_drafter:
+                yield "boundary"

@@ -1,0 +1,97 @@
+"""How the matrix is shown: a line for each choice of rules, a column for shift and look-ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import click
+
+from proofs.ablate.cells import LOOK_AHEADS, SHIFTS, Cell
+from proofs.ablate.decide import Decided, Proof, Shown
+from proofs.search.describe import counted
+from proofs.search.loop.describe import describe_scenario
+
+SIGNS = {
+    ".": "safe and getting on",
+    "m": "with a miss",
+    "s": "stopping",
+    "#": "with both",
+}
+"""What each sign counts."""
+
+LEGEND = """Columns are ks:kg, the scheduler's shift and how far the drafter reads ahead (tokens).
+. safe, and requests get on; m a gather reads what is not there; s two items can stop a request for
+ever; # both."""
+
+
+def sign(decided: Decided) -> str:
+    """The cell in one sign."""
+    is_safe = isinstance(decided.safety, Proof)
+    gets_on = isinstance(decided.progress, Proof)
+    if is_safe:
+        return "." if gets_on else "s"
+    return "m" if gets_on else "#"
+
+
+def print_matrix(decided: Sequence[Decided]) -> None:
+    """Print the table, then how many cells are what."""
+    for line in matrix_lines(decided):
+        click.echo(line)
+    click.echo(f"\n{LEGEND}")
+    signs = [sign(one) for one in decided]
+    told = ", ".join(f"{signs.count(name)} {meaning}" for name, meaning in SIGNS.items())
+    click.echo(f"{counted(len(decided), 'cell')}: {told}. Each answer has its proof or a smallest")
+    click.echo("counterexample, which the reference with the same guards repeats.")
+
+
+def matrix_lines(decided: Sequence[Decided]) -> list[str]:
+    """The table in fixed columns; columns are ks:kg."""
+    found = {one.cell: sign(one) for one in decided}
+    columns = [
+        pair
+        for pair in product(SHIFTS, LOOK_AHEADS)
+        if any(_column(cell) == pair for cell in found)
+    ]
+    rows: dict[tuple[str, ...], dict[tuple[int, int], str]] = {}
+    for cell, word in found.items():
+        rows.setdefault(_row(cell), {})[_column(cell)] = word
+    names = _line("margin", "cut", "reservation", "tolerance")
+    lines = [names + " ".join(f"{shift}:{look_ahead}" for shift, look_ahead in columns)]
+    for row, words in rows.items():
+        cells = " ".join(words.get(column, "").center(3) for column in columns)
+        lines.append((_line(*row) + cells).rstrip())
+    return lines
+
+
+def _line(margin: str, cut: str, reservation: str, tolerance: str) -> str:
+    return f"{margin:<7}{cut:<8}{reservation:<12}{tolerance:<10}"
+
+
+def print_details(decided: Sequence[Decided]) -> None:
+    """Print each cell's proofs and counterexamples."""
+    for one in decided:
+        shift, look_ahead = _column(one.cell)
+        named = zip(("margin", "cut", "reservation", "tolerance"), _row(one.cell), strict=True)
+        told = ", ".join(f"{name} {value}" for name, value in named)
+        click.echo(f"\nks {shift}, kg {look_ahead}, {told}: {SIGNS[sign(one)]}")
+        click.echo(f"  reads: {_answer(one.safety)}")
+        if one.dense_only:
+            click.echo(f"         without masks safe by {', '.join(one.dense_only)}")
+        click.echo(f"  progress: {_answer(one.progress)}")
+
+
+def _answer(answer: Proof | Shown) -> str:
+    if isinstance(answer, Proof):
+        return f"proved by {', '.join(answer.theorems)}"
+    return f"{answer.claim} broken by {describe_scenario(answer.scenario)}"
+
+
+def _column(cell: Cell) -> tuple[int, int]:
+    return cell.scheduling.scheduler_lookahead, cell.gather_lookahead
+
+
+def _row(cell: Cell) -> tuple[str, ...]:
+    scheduling = cell.scheduling
+    tolerance = "on" if cell.tolerates_boundary else "off"
+    return str(scheduling.margin), scheduling.cut, scheduling.reservation, tolerance

@@ -1,0 +1,57 @@
+"""Record the ablation matrix; never by hand.
+
+    python -m tests.record_ablation [--check]
+
+``--check`` compares with the record instead of writing it, and exits with 1 where they differ. It
+takes about 40 seconds of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from proofs.ablate.cells import cells
+from proofs.ablate.matrix import decided_cells, to_json
+from proofs.ablate.present import matrix_lines
+from spec.trace import write_atomically
+
+RECORD = Path(__file__).parent / "recorded" / "ablation.json"
+
+
+def recorded() -> dict[str, Any]:
+    """The record: the table as it is printed, and every cell with its two answers."""
+    data: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return data
+
+
+def text() -> str:
+    """What the record should be; one cell a line, so that a change shows as such."""
+    decided = list(decided_cells(list(cells())))
+    whole = to_json(decided)
+    lines = ",\n".join("  " + json.dumps(cell) for cell in whole["cells"])
+    table = ",\n".join("  " + json.dumps(line) for line in matrix_lines(decided))
+    head = f'{{\n "schema": {whole["schema"]},\n "level": "{whole["level"]}",\n'
+    return f'{head} "table": [\n{table}\n ],\n "cells": [\n{lines}\n ]\n}}\n'
+
+
+def main() -> int:
+    """Write or compare; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    found = text()
+    if check:
+        same = RECORD.read_text(encoding="utf-8") == found
+        if not same:
+            print(f"{RECORD}: not as recorded; run python -m tests.record_ablation")
+        return int(not same)
+    write_atomically(RECORD, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
