@@ -15,11 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from impl.vllm.fetch import fetch
 from impl.vllm.source import Source, from_directory
 from proofs.prove_command import prove_options, run_or_usage_error
+from proofs.report.checked import checked_source
+from proofs.report.publish import MachineFiles, publish
 from proofs.search.results import CheckSettings
 from proofs.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
-from proofs.source.scheduling_claims import BOTH_CLAIMS
+from proofs.source.run_claims import RULES as RUN_RULES
+from proofs.source.run_scenario import FEW_PASSES, MOST_PASSES
+from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.source.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
@@ -52,21 +56,61 @@ def named_source(release_or_folder: str) -> Source:
     show_default=True,
     help="With --source-of: features of a request at once. Fewer are quicker and prove less.",
 )
+@click.option(
+    "--passes",
+    "num_passes",
+    type=click.IntRange(FEW_PASSES, MOST_PASSES),
+    default=FEW_PASSES,
+    show_default=True,
+    help="With --source-of: passes of a whole run of the scheduler. More take minutes.",
+)
+@click.option(
+    "--scenarios",
+    "scenario_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --source-of: write the counterexamples of whole runs here, to be replayed.",
+)
+@click.option(
+    "--sarif",
+    "sarif_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --source-of: write what is refuted, with its source line, to this SARIF file.",
+)
 @click.pass_context
 def prove_command(
-    context: click.Context, /, source_of: str | None, max_features: int, **options: Any
+    context: click.Context,
+    /,
+    source_of: str | None,
+    max_features: int,
+    num_passes: int,
+    scenario_folder: Path | None,
+    sarif_file: Path | None,
+    **options: Any,
 ) -> None:
     """Prove the rules for all integers; or, with --source-of, a release's own source.
 
     Exit code: 0 all PROVED, 1 REFUTED, 2 wrong use, 3 UNKNOWN, 4 VACUOUS, 5 ERROR or nothing done.
     """
     if source_of is None:
+        if sarif_file is not None:
+            raise click.UsageError("--sarif names lines of a vLLM; add --source-of")
+        if scenario_folder is not None:
+            raise click.UsageError("--scenarios are of a vLLM's runs; add --source-of")
         context.exit(run_or_usage_error(**options))
     for name, option in _ONLY_FOR_RULES.items():
         if options[name]:
             raise click.UsageError(f"{option} cannot be used with --source-of")
     try:
-        code = prove_source(source_of, options["claims"], options["json_file"], max_features)
+        files = MachineFiles(options["junit_file"], sarif_file)
+        code = prove_source(
+            source_of,
+            options["claims"],
+            options["json_file"],
+            max_features,
+            num_passes,
+            files,
+            scenario_folder,
+        )
     except InputError as error:
         raise click.UsageError(str(error)) from None
     context.exit(code)
@@ -74,7 +118,6 @@ def prove_command(
 
 _ONLY_FOR_RULES = {
     "groups": "--group",
-    "junit_file": "--junit",
     "smt2_folder": "--smt2",
     "show_ablations": "--ablations",
 }
@@ -86,14 +129,20 @@ def prove_source(
     claims: Sequence[str] = (),
     json_file: Path | None = None,
     max_features: int = MAX_FEATURES,
+    num_passes: int = FEW_PASSES,
+    files: MachineFiles | None = None,
+    scenario_folder: Path | None = None,
 ) -> int:
-    """Prove or refute the claims on the source, print the result, write the file asked for.
+    """Prove or refute the claims on the source, print the result, write the files asked for.
 
     Args:
         release_or_folder: a release, or a folder with a vLLM.
         claims: ids of claims; all, and the rules, when none is given.
         json_file: where to write the result as JSON.
         max_features: features of a request at once, 1 to 3.
+        num_passes: passes of a whole run, 2 or 3.
+        files: what other tools are told.
+        scenario_folder: where the counterexamples of whole runs are written, if anywhere.
 
     Returns:
         The exit code of the worst verdict.
@@ -102,15 +151,23 @@ def prove_source(
         InputError: an unknown release or claim, a folder without vLLM, a missing solver, or a file
             that cannot be written.
     """
-    if json_file is not None:
-        require_writable(json_file)
+    outputs = files or MachineFiles()
+    outputs.require_writable()
+    for output in (json_file, scenario_folder):
+        if output is not None:
+            require_writable(output)
     console = Console()
     parts = parts_of_claims(claims) if claims else None
     source = named_source(release_or_folder)
-    report = source_report(source, console, parts, max_features)
+    report = source_report(source, console, parts, max_features, num_passes)
     if claims:
         report = only_claims(report, claims)
-    return show(report, console, json_file)
+    code = show(report, console, json_file)
+    if scenario_folder is not None:
+        tell_scenarios(report, source, scenario_folder)
+    checked = checked_source(report, source.package, source.release)
+    publish(f"{source.name}: the claims on its source", [checked], outputs)
+    return code
 
 
 def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
@@ -119,12 +176,15 @@ def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: an unknown claim, or one that no source proof is about.
     """
-    on_functions = tuple(c for c in claims if c not in SCHEDULING_CLAIMS or c in BOTH_CLAIMS)
-    settings = CheckSettings(claims=on_functions)
-    if on_functions:
-        settings.validate()
-    scheduling = ("scheduling",) if set(claims) & set(SCHEDULING_CLAIMS) else ()
-    return (*(part for part in settings.parts if settings.claims_of(part)), *scheduling)
+    on_passes = {"scheduling": SCHEDULING_CLAIMS, "runs": tuple(RUN_RULES)}
+    parts = tuple(part for part, asked in on_passes.items() if set(claims) & set(asked))
+    known = {claim for asked in on_passes.values() for claim in asked}
+    settings = CheckSettings(claims=tuple(claims))
+    of_functions = tuple(part for part in settings.parts if settings.claims_of(part))
+    for claim in claims:
+        if claim not in known:
+            CheckSettings(claims=(claim,)).validate()
+    return (*of_functions, *parts)
 
 
 def parts_with_claims(settings: CheckSettings) -> tuple[str, ...] | None:
@@ -137,6 +197,7 @@ def source_report(
     console: Console,
     parts: Sequence[str] | None = None,
     max_features: int = MAX_FEATURES,
+    num_passes: int = FEW_PASSES,
 ) -> SourceReport:
     """Run the questions on the source, with a progress bar on a terminal.
 
@@ -145,6 +206,7 @@ def source_report(
         console: where the progress is shown.
         parts: parts to check; all by default.
         max_features: features of a request at once, 1 to 3.
+        num_passes: passes of a whole run, 2 or 3.
 
     Raises:
         InputError: a missing solver, or source that cannot be read.
@@ -164,6 +226,7 @@ def source_report(
             source.name,
             parts=parts,
             max_features=max_features,
+            num_passes=num_passes,
             advance=lambda done, total: progress.update(task, completed=done, total=total),
         )
 
@@ -176,6 +239,17 @@ def only_claims(report: SourceReport, claims: Sequence[str] | None) -> SourceRep
         if not result.is_rule and (claims is None or result.claim in claims)
     )
     return replace(report, results=tuple(kept))
+
+
+def tell_scenarios(report: SourceReport, source: Source, folder: Path) -> None:
+    """Write the counterexamples of whole runs, and print the command that replays each.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    findings = [result.finding for result in report.results if result.finding is not None]
+    for command in replay_commands(write_scenarios(findings, folder), source):
+        click.echo(command)
 
 
 def show(report: SourceReport, console: Console, json_file: Path | None) -> int:

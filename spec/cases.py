@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from spec.book_cases import BookCase, BookOperation, FreeCase, Progress
 from spec.errors import InputError
 from spec.feature import Feature, require_sorted_and_disjoint, rows_by_identifier
+from spec.loop.scenario import Scenario
 from spec.scheduling_cases import SchedulingCase
 
 _STRICT = {"extra": "forbid", "strict": True}
@@ -151,9 +152,9 @@ Case: TypeAlias = GatherCase | FreeCase | BookCase | WindowCase | RowRangeCase
 
 """Every kind of case that the functions of a target are given one at a time."""
 
-AnyCase: TypeAlias = Case | SchedulingCase
-"""Every kind of case that a finding can be about: scheduling is shown on a release's source only,
-and on any target by a scenario of the loop."""
+AnyCase: TypeAlias = Case | SchedulingCase | Scenario
+"""Every kind of case that a finding can be about: scheduling alone is shown on a release's source
+only; whole passes are shown there, and on any target, by a scenario of the loop."""
 
 __all__ = [
     "AnyCase",

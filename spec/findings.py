@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from spec.cases import AnyCase, Case, SchedulingCase
+from spec.loop.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,10 @@ class Finding:
         """The case, of a finding on a single function of a target.
 
         Raises:
-            TypeError: the finding is about scheduling.
+            TypeError: the finding is about scheduling or whole passes.
         """
-        if isinstance(self.case, SchedulingCase):
-            raise TypeError(f"a finding on {self.claim} about scheduling has no function's case")
+        if isinstance(self.case, (SchedulingCase, Scenario)):
+            raise TypeError(f"a finding on {self.claim} about {self.case.kind} is on no function")
         return self.case
 
 

@@ -191,3 +191,27 @@ def test_formulas_are_short_and_equal_to_the_paths() -> None:
     assert always([], same).verdict is Verdict.PROVED
     assert written([]) == "never"
     assert written([[]]) == "always"
+
+
+def test_truth_values_combine_without_forking() -> None:
+    """Wrong: ``|=`` on a flag that raises, and is taken for an exception of the code's."""
+    exploration = Exploration()
+    x, y = exploration.integer("x"), exploration.integer("y")
+
+    def run() -> tuple[Any, ...]:
+        flag: Any = False
+        flag |= x > 0
+        return flag, True & (y > 0), (x > 0) & (y > 0)
+
+    tree = exploration.explore(run)
+    assert exploration.counts.paths == 1
+    assert isinstance(tree, Leaf)
+    first, second, both = tree.outcome
+    meant = z3.And(
+        first.term == (x.term > 0),
+        second.term == (y.term > 0),
+        both.term == z3.And(x.term > 0, y.term > 0),
+    )
+    assert always([], meant).verdict is Verdict.PROVED
+    with pytest.raises(NotModelled, match="truth value was combined"):
+        _ = (x > 0) | 1

@@ -15,6 +15,7 @@ from spec.cases import (
     WindowCase,
 )
 from spec.feature import Feature
+from spec.loop.scenario import Scenario
 
 _PARTS_IN_WORDS = {"encoder_decoder_book": "encoder-decoder book", "row_range": "row range"}
 """Parts whose ids are not words."""
@@ -39,6 +40,10 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def describe_case(case: AnyCase) -> str:
     """Say everything about the case on one line."""
     match case:
+        case Scenario():
+            from proofs.search.loop.describe import describe_scenario
+
+            return describe_scenario(case)
         case GatherCase():
             requests = "; ".join(
                 f"{request.num_computed_tokens} computed + {request.num_scheduled_tokens} "

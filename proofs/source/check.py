@@ -24,11 +24,14 @@ from proofs.source.ranges import row_range_piece, window_pieces
 from proofs.source.recorders import OVERRIDES
 from proofs.source.reduced import reduced
 from proofs.source.release import ReleaseSource
+from proofs.source.run_scenario import FEW_PASSES
+from proofs.source.runs import run_pieces, shapes_of_runs
 from proofs.source.scheduling import scheduling_pieces, scheduling_shapes
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import Counts
 from spec.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
 from spec.findings import Finding
+from spec.loop.scenario import Scenario
 from spec.verdict import Verdict
 
 MAX_FEATURES = 3
@@ -68,6 +71,7 @@ class SourceReport:
 
     release: str
     max_features: int
+    num_passes: int
     results: tuple[SourceResult, ...]
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,6 +83,7 @@ def check_source(
     changed: Mapping[str, ast.Module] | None = None,
     parts: Sequence[str] | None = None,
     max_features: int = MAX_FEATURES,
+    num_passes: int = FEW_PASSES,
     workers: int | None = None,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> SourceReport:
@@ -90,6 +95,7 @@ def check_source(
         changed: syntax trees to use in the place of a module's own, for mutants.
         parts: parts to check; all by default.
         max_features: features at once, 1 to 3.
+        num_passes: passes of a whole run, 2 or 3.
         workers: processes; one per core by default.
         advance: called with the jobs done and their total.
 
@@ -100,7 +106,7 @@ def check_source(
     target = SourceTarget(release, name)
     jobs: list[Job] = []
     unavailable: dict[str, str] = {}
-    for part, of_part in _jobs_by_part(release, name, max_features).items():
+    for part, of_part in _jobs_by_part(release, name, max_features, num_passes).items():
         if parts is not None and part not in parts:
             continue
         missing = target.missing(part)  # type: ignore[arg-type]
@@ -113,14 +119,20 @@ def check_source(
     for done, found in enumerate(_map(run, jobs, workers or os.cpu_count() or 1), start=1):
         pieces.extend(found)
         advance(done, len(jobs))
-    return SourceReport(name, max_features, tuple(_aggregate(pieces, target)), unavailable)
+    return SourceReport(
+        name, max_features, num_passes, tuple(_aggregate(pieces, target)), unavailable
+    )
 
 
 def pieces_of(
-    release: ReleaseSource, name: str, parts: Sequence[str], max_features: int
+    release: ReleaseSource,
+    name: str,
+    parts: Sequence[str],
+    max_features: int,
+    num_passes: int = FEW_PASSES,
 ) -> Iterator[Piece]:
     """Settle the questions of some parts one after the other, in this process."""
-    for part, jobs in _jobs_by_part(release, name, max_features).items():
+    for part, jobs in _jobs_by_part(release, name, max_features, num_passes).items():
         for job in jobs if part in parts else ():
             yield from _pieces(job(release))
 
@@ -129,7 +141,9 @@ def _pieces(found: Piece | Sequence[Piece]) -> Sequence[Piece]:
     return [found] if isinstance(found, Piece) else found
 
 
-def _jobs_by_part(release: ReleaseSource, name: str, max_features: int) -> dict[str, list[Job]]:
+def _jobs_by_part(
+    release: ReleaseSource, name: str, max_features: int, num_passes: int
+) -> dict[str, list[Job]]:
     counts = range(1, max_features + 1)
     jobs: dict[str, list[Job]] = {
         "free": [
@@ -146,6 +160,10 @@ def _jobs_by_part(release: ReleaseSource, name: str, max_features: int) -> dict[
         "scheduling": [
             partial(scheduling_pieces, name=name, shape=shape)
             for shape in scheduling_shapes(release, max_features)
+        ],
+        "runs": [
+            partial(run_pieces, name=name, shape=shape)
+            for shape in shapes_of_runs(release, max_features, num_passes)
         ],
     }
     for runner in RUNNERS:
@@ -238,5 +256,7 @@ def _size(piece: Piece) -> tuple[int, int, tuple[int, ...]]:
             return (len(operations), 0, piece.size)
         case SchedulingCase(features=features, entries=entries):
             return (len(features), len(entries), piece.size)
+        case Scenario(requests=requests):
+            return (sum(len(r.features) for r in requests), 0, piece.size)
         case _:
             return (0, 0, piece.size)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import z3
 
 from proofs.solvers import Answer
-from proofs.source.question import Reply, always, number_in, smallest_counterexample
+from proofs.source.question import (
+    Reply,
+    always,
+    counterexample,
+    number_in,
+    smallest_counterexample,
+)
 from proofs.symbolic.exploration import Counts, Exploration
 from proofs.symbolic.integers import NotModelled
-from proofs.symbolic.tree import Outcome, Tree, denote
+from proofs.symbolic.tree import Fork, Leaf, Outcome, Tree, denote
 from spec.cases import AnyCase
 from spec.findings import Finding
 from spec.verdict import Verdict
@@ -66,8 +73,12 @@ Replay = Callable[[z3.ModelRef, str], tuple[AnyCase, Sequence[Finding]]]
 from the case what the named claim's violation does not need."""
 
 
+Asked: TypeAlias = tuple[Question, Callable[[Outcome], z3.BoolRef | bool]]
+"""A claim, with the condition under which one path's outcome satisfies it."""
+
+
 def settle(
-    asked: Sequence[tuple[Question, Callable[[Outcome], z3.BoolRef | bool]]],
+    asked: Sequence[Asked[Outcome]],
     exploration: Exploration,
     tree: Tree[Outcome],
     *,
@@ -78,7 +89,7 @@ def settle(
     """Prove each claim on every path, or refute it with a replayed counterexample.
 
     Args:
-        asked: each claim, with the condition under which one path's outcome satisfies it.
+        asked: the claims, each once.
         exploration: what explored the function.
         tree: its decision tree.
         sizes: the integers of a counterexample, to be made small.
@@ -91,33 +102,72 @@ def settle(
     if exploration.counts.unfinished:
         reason = "paths are unfinished"
         return [_piece(q, Verdict.UNKNOWN, None, exploration, reason) for q, _ in asked]
-    context = exploration.context
-    true = z3.BoolVal(True, context)
-    # All claims at once first: where they hold, that one question settles each of them.
-    together = denote(tree, lambda o: z3.And(true, *(holds(o) for _, holds in asked)), context)
-    # Building a condition may have named new positions of masks, hence new facts.
-    joint = always([*exploration.assumptions, *exploration.facts, *also], together)
-    if joint.verdict is Verdict.PROVED:
-        share = replace(joint, milliseconds=joint.milliseconds / len(asked))
-        return [_piece(q, Verdict.PROVED, share, exploration, "") for q, _ in asked]
-    pieces: list[Piece] = []
-    for question, holds in asked:
-        condition = denote(tree, holds, context)
+    settled: dict[str, Piece] = {}
+    rest = list(asked)
+    while rest:
+        # All claims at once: where they hold, that one question settles each of them.
+        condition = _denoted(rest, exploration, tree)
+        # Building a condition may have named new positions of masks, hence new facts.
         premises = [*exploration.assumptions, *exploration.facts, *also]
-        reply = always(premises, condition)
-        pieces.append(_judge(question, reply, exploration, premises, condition, sizes, replay))
-    return pieces
+        joint = always(premises, condition)
+        if joint.verdict is Verdict.PROVED:
+            share = replace(joint, milliseconds=joint.milliseconds / len(rest))
+            settled |= {q.claim: _piece(q, Verdict.PROVED, share, exploration, "") for q, _ in rest}
+            break
+        alone = rest
+        if joint.verdict is Verdict.REFUTED:
+            alone = _broken(rest, tree, premises, condition) or rest
+        for question, holds in alone:
+            condition = _denoted([(question, holds)], exploration, tree)
+            premises = [*exploration.assumptions, *exploration.facts, *also]
+            settled[question.claim] = _judge(
+                question, exploration, premises, condition, sizes, replay
+            )
+        rest = [one for one in rest if one not in alone]
+    return [settled[question.claim] for question, _ in asked]
+
+
+def _denoted(asked: Sequence[Asked[Outcome]], exploration: Exploration, tree: Tree[Outcome]) -> Any:
+    """The condition under which a run satisfies all that is asked."""
+    context = exploration.context
+    if len(asked) == 1:
+        ((_, only),) = asked
+        return denote(tree, only, context)
+    true = z3.BoolVal(True, context)
+    return denote(tree, lambda o: z3.And(true, *(holds(o) for _, holds in asked)), context)
+
+
+def _broken(
+    asked: Sequence[Asked[Outcome]],
+    tree: Tree[Outcome],
+    premises: Sequence[z3.BoolRef],
+    condition: z3.BoolRef,
+) -> list[Asked[Outcome]]:
+    """Those that one counterexample to all of them breaks; the others may hold together."""
+    model = counterexample(premises, condition)
+    while model is not None and isinstance(tree, Fork):
+        taken = z3.is_true(model.eval(tree.condition, model_completion=True))
+        tree = tree.holds if taken else tree.fails
+    if model is None or not isinstance(tree, Leaf):
+        return []
+
+    def breaks(value: z3.BoolRef | bool) -> bool:
+        if isinstance(value, bool):
+            return not value
+        return not z3.is_true(model.eval(value, model_completion=True))
+
+    return [(question, holds) for question, holds in asked if breaks(holds(tree.outcome))]
 
 
 def _judge(
     question: Question,
-    reply: Reply,
     exploration: Exploration,
     premises: Sequence[z3.BoolRef],
     condition: z3.BoolRef,
     sizes: Sequence[z3.ArithRef],
     replay: Replay,
 ) -> Piece:
+    reply = always(premises, condition)
     if reply.verdict is not Verdict.REFUTED:
         detail = "" if reply.verdict is Verdict.PROVED else "the solvers gave up or disagree"
         return _piece(question, reply.verdict, reply, exploration, detail)

@@ -30,7 +30,8 @@ def print_source_report(report: SourceReport, console: Console) -> None:
 
     line(
         f"{report.release}: its source on symbolic integers, unbounded, up to "
-        f"{report.max_features} features, every initial book"
+        f"{report.max_features} features, every initial book, whole runs of up to "
+        f"{report.num_passes} passes"
     )
     rules = [result for result in report.results if result.is_rule]
     if rules:
@@ -112,6 +113,7 @@ def source_report_to_json(report: SourceReport) -> dict[str, Any]:
         "target": report.release,
         "level": "source",
         "max_features": report.max_features,
+        "num_passes": report.num_passes,
         "obligations": [
             {
                 "claim": result.claim,

@@ -52,6 +52,12 @@ def always(premises: Sequence[z3.BoolRef], condition: z3.BoolRef) -> Reply:
     return Reply(first, second, resources, (time.perf_counter() - started) * 1000)
 
 
+def counterexample(premises: Sequence[z3.BoolRef], condition: z3.BoolRef) -> z3.ModelRef | None:
+    """Some model of the premises and the negated condition."""
+    solver = _solver(premises, condition)
+    return solver.model() if solver.check() == z3.sat else None
+
+
 def smallest_counterexample(
     premises: Sequence[z3.BoolRef], condition: z3.BoolRef, sizes: Sequence[z3.ArithRef]
 ) -> z3.ModelRef | None:

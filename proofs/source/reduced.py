@@ -17,6 +17,7 @@ from spec.cases import (
     WindowCase,
 )
 from spec.findings import Finding
+from spec.loop.scenario import Scenario
 from spec.monitor import check
 from spec.observations import Observation
 
@@ -34,7 +35,7 @@ def reduced(piece: Piece, target: SourceTarget) -> Finding | None:
         target: the source that it was settled on.
     """
     original = piece.finding
-    if original is None or isinstance(original.case, SchedulingCase):
+    if original is None or isinstance(original.case, (SchedulingCase, Scenario)):
         return original
 
     def same_violation(case: Case) -> Finding | None:

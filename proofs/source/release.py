@@ -22,7 +22,7 @@ from typing import Any
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
 
-_IMPORTABLE = {"numpy", *sys.stdlib_module_names}
+_IMPORTABLE = {"numpy", "typing_extensions", *sys.stdlib_module_names}
 _ANNOTATIONS_STAY_TEXT = __future__.annotations.compiler_flag
 
 
@@ -53,10 +53,21 @@ class ReleaseSource:
         self.overrides = dict(overrides)
         self.changed = dict(changed or {})
         self._modules: dict[str, SourceModule] = {}
+        self._variants: dict[frozenset[str], ReleaseSource] = {}
 
     def with_change(self, module: str, tree: ast.Module) -> ReleaseSource:
         """The same release with one module's tree replaced."""
         return ReleaseSource(self.package, self.overrides, {**self.changed, module: tree})
+
+    def with_overrides(self, more: Mapping[str, object]) -> ReleaseSource:
+        """The same release with more replaced; made once, and no file is parsed again."""
+        key = frozenset(more)
+        if key not in self._variants:
+            trees = {name: module.syntax for name, module in self._modules.items()}
+            self._variants[key] = ReleaseSource(
+                self.package, {**self.overrides, **more}, {**trees, **self.changed}
+            )
+        return self._variants[key]
 
     def has_module(self, name: str) -> bool:
         """Whether the release has the module."""
@@ -109,7 +120,7 @@ class SourceModule:
     def __init__(self, release: ReleaseSource, name: str) -> None:
         self._release = release
         self.name = name
-        self._tree = release.tree(name)
+        self.syntax = release.tree(name)
         self._names = _Names(self)
         self._methods: dict[tuple[str, str], Any] = {}
 
@@ -122,7 +133,7 @@ class SourceModule:
         if name in self._release.overrides:
             return self._release.overrides[name]
         # The last definition at the top level is the one that stands when the module has run.
-        for statement in reversed(self._tree.body):
+        for statement in reversed(self.syntax.body):
             match statement:
                 case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
                     return self._execute(statement, name)
@@ -130,7 +141,7 @@ class SourceModule:
                     return self._execute(statement, name)
                 case _:
                     pass
-        for node in ast.walk(self._tree):
+        for node in ast.walk(self.syntax):
             match node:
                 case ast.Import(names=aliases):
                     for alias in aliases:
@@ -144,9 +155,17 @@ class SourceModule:
                     pass
         raise NotModelled(f"{self.name} uses the name {name}, which is not modelled")
 
+    def value(self, name: str) -> Any:
+        """The value of a module-level name, the same object each time: two enums never compare.
+
+        Raises:
+            NotModelled: it is defined in a way that is not followed.
+        """
+        return self.resolve(name) if name in builtins.__dict__ else self._names[name]
+
     def definition(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
         """Syntax tree of a function, or of a method of a class, if the module has it."""
-        body = self._tree.body
+        body = self.syntax.body
         if class_name is not None:
             found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == class_name]
             body = found[-1].body if found else []
@@ -164,7 +183,7 @@ class SourceModule:
 
     def stand_in(self, class_name: str, **attributes: object) -> Any:
         """An object with the given attributes and, for the rest, the class's own methods."""
-        return _StandIn(self, class_name, attributes)
+        return StandIn(self, class_name, attributes)
 
     def method(self, class_name: str, name: str) -> Any:
         """A method as the class defines it, unbound.
@@ -186,6 +205,10 @@ class SourceModule:
         return self._names[name]
 
     def _execute(self, node: ast.stmt, name: str, *, keep: bool = True) -> object:
+        if isinstance(node, ast.ClassDef):
+            # The body of a class looks its names up without asking for those that are missing.
+            for used in _names_of_body(node) - builtins.__dict__.keys():
+                self._names[used]
         module = ast.Module([node], [])
         code = compile(module, self.name, "exec", flags=_ANNOTATIONS_STAY_TEXT, dont_inherit=True)
         place: dict[str, Any] = self._names if keep else {}
@@ -201,11 +224,38 @@ class SourceModule:
         if origin.split(".")[0] in _IMPORTABLE:
             return getattr(importlib.import_module(origin), name)
         if origin.startswith("vllm.") and self._release.has_module(origin):
-            return self._release.module(origin).resolve(name)
+            return self._release.module(origin).value(name)
         raise NotModelled(f"{self.name} imports {name} from {origin}, which is not modelled")
 
 
-class _StandIn:
+def _names_of_body(node: ast.ClassDef) -> set[str]:
+    """Names that running the class's body looks up, besides those that it defines."""
+    run: list[ast.AST] = []
+    defined: set[str] = set()
+    for statement in node.body:
+        match statement:
+            case ast.FunctionDef(name=name, args=arguments, decorator_list=decorators):
+                defined.add(name)
+                run += [*decorators, *arguments.defaults]
+                run += [default for default in arguments.kw_defaults if default is not None]
+            case ast.AnnAssign(target=target, value=value):
+                run += [target, *([] if value is None else [value])]
+            case _:
+                run.append(statement)
+    names = [n for root in run for n in ast.walk(root) if isinstance(n, ast.Name)]
+    defined |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return {n.id for n in names} - defined
+
+
+class StandIn:
+    """An object that has some attributes of its own and the methods of a class of the source.
+
+    Args:
+        module: the class's module.
+        class_name: the class.
+        attributes: what the object has; a method of the same name is not looked for.
+    """
+
     def __init__(
         self, module: SourceModule, class_name: str, attributes: Mapping[str, object]
     ) -> None:
@@ -213,6 +263,7 @@ class _StandIn:
         self.__dict__["_source"] = (module, class_name)
 
     def __getattr__(self, name: str) -> Any:
+        """A method or property of the class."""
         if name.startswith("__"):
             raise AttributeError(name)
         module, class_name = self.__dict__["_source"]

@@ -20,9 +20,6 @@ _WHEN_ALONE = ("no-stall",)
 CLAIMS = (*_ON_ROWS, *_ON_TOKENS_AND_SLOTS, *_WHEN_WHOLE, *_WHEN_ALONE)
 """Every claim on scheduling, in the order in which they are reported."""
 
-BOTH_CLAIMS = ("slots-conserved", "no-error")
-"""Those that other parts of a source have too."""
-
 
 def claims_of(shape: SchedulingShape) -> tuple[str, ...]:
     """Claims that are asked on a shape; a mask matters to those on rows in a window only."""

@@ -35,6 +35,7 @@ from proofs.source.gather_code import (
 )
 from proofs.source.recorders import BatchMask, FeatureMask, View, Write
 from proofs.source.release import ReleaseSource
+from proofs.source.run_code import has_runs
 from proofs.source.scheduling_code import (
     EntryInput,
     SchedulingInput,
@@ -64,7 +65,7 @@ from spec.observations import (
     request_name,
 )
 
-SourcePart: TypeAlias = Part | Literal["scheduling"]
+SourcePart: TypeAlias = Part | Literal["scheduling", "runs"]
 """A part of a release's source that claims are proved on."""
 
 UTILS_MODULE = "vllm.multimodal.utils"
@@ -105,6 +106,8 @@ class SourceTarget:
                 present = release.has_module(BOOK_MODULE)
             case "scheduling":
                 present = has_scheduling(release)
+            case "runs":
+                present = has_runs(release)
             case "window":
                 present = release.module(UTILS_MODULE).definition(None, WINDOW_FUNCTION) is not None
             case "row_range":

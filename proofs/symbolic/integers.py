@@ -54,6 +54,24 @@ class SymbolicBool:
         """Compare with a truth value, after forking the run."""
         return bool(self) == other
 
+    def _other(self, other: object) -> z3.BoolRef:
+        if isinstance(other, SymbolicBool):
+            return other.term
+        if isinstance(other, bool):
+            return z3.BoolVal(other, self.term.ctx)
+        raise NotModelled(f"a truth value was combined with {type(other).__name__}")
+
+    def __or__(self, other: object) -> SymbolicBool:
+        """Either, without forking the run."""
+        return SymbolicBool(z3.Or(self.term, self._other(other)))
+
+    def __and__(self, other: object) -> SymbolicBool:
+        """Both, without forking the run."""
+        return SymbolicBool(z3.And(self.term, self._other(other)))
+
+    __ror__ = __or__
+    __rand__ = __and__
+
 
 class SymbolicInt:
     """An integer of unbounded size that is not known."""
