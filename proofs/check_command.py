@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -20,6 +19,9 @@ from proofs.loop_check_command import (
     loop_check_settings,
     named_vllms,
 )
+from proofs.report.checked import checked_functions, checked_source
+from proofs.report.publish import MachineFiles, machine_options, publish
+from proofs.report.target_info import TargetInfo
 from proofs.search.check import run_check
 from proofs.search.loop.results import DEFAULT_EXAMPLES as DEFAULT_SCENARIOS
 from proofs.search.loop.results import Mode
@@ -34,7 +36,7 @@ from proofs.search.results import (
 from proofs.terminal import interrupts, progress_bar
 from spec.cases import SchedulingCase
 from spec.errors import InputError
-from spec.findings import Finding
+from spec.loop.scenario import Scenario
 from spec.trace import require_writable, write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
@@ -128,6 +130,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     type=click.Path(file_okay=False, path_type=Path),
     help="Write a page and a ready test for each violation into this folder.",
 )
+@machine_options
 def check(
     *,
     target_name: str,
@@ -146,6 +149,8 @@ def check(
     faults: tuple[str, ...],
     json_file: Path | None,
     report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
 ) -> None:
     """Check every claim and print what became of it.
 
@@ -163,9 +168,10 @@ def check(
             raise InputError("--mode goes with --level loop")
         if minutes is not None and (level != "loop" or examples is not None):
             raise InputError("--minutes goes with --level loop, and without --examples")
-        for output in (json_file, report_folder):
-            if output is not None:
-                require_writable(output)
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable()
+        if json_file is not None:
+            require_writable(json_file)
         wanted = None if claims is None else _split(claims)
         if level == "loop":
             loop_settings = loop_check_settings(
@@ -174,8 +180,10 @@ def check(
             if target_name == "vllm":
                 vllms = named_vllms(releases, source, scheduler_class)
                 earlier = None if against is None else compared_with(against, scheduler_class)
-                sys.exit(check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder))
-            sys.exit(check_loop(faults, loop_settings, json_file, report_folder))
+                sys.exit(
+                    check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder, files)
+                )
+            sys.exit(check_loop(faults, loop_settings, json_file, report_folder, files))
         check_settings = CheckSettings(
             parts=_parts(runner),
             claims=wanted,
@@ -185,15 +193,25 @@ def check(
         )
         check_settings.validate()
         if level == "source":
-            sys.exit(_check_source(release, source, check_settings, json_file, report_folder))
-        target = _target(target_name, release, source, faults)
+            sys.exit(
+                _check_source(release, source, check_settings, json_file, report_folder, files)
+            )
+        vllm = _vllm_source(release, source) if target_name == "vllm" else None
+        target = _target(vllm, faults)
         with progress_bar() as report_progress, interrupts() as interrupted:
             report = run_check(target, check_settings, report_progress, interrupted)
         print_report(report)
         if json_file is not None:
             write_atomically(json_file, json.dumps(report_to_json(report), indent=2) + "\n")
+        sections = []
         if report_folder is not None:
-            _write_dossiers(report.findings, report_folder, report.target, release, source)
+            from proofs.reporting import report_functions
+
+            info: TargetInfo = {"name": report.target, "release": release, "source": source}
+            sections = report_functions(report.findings, report_folder, info)
+        package = None if vllm is None else vllm.package
+        checked = checked_functions(report, package, release)
+        publish(f"{report.target}: the claims on its functions", [checked], files, sections)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
@@ -249,16 +267,14 @@ def _vllm_source(release: str | None, source: Path | None) -> Source:
     return fetch(release)
 
 
-def _target(
-    name: str, release: str | None, source: Path | None, faults: tuple[str, ...]
-) -> FunctionTarget:
-    if name == "reference":
+def _target(vllm: Source | None, faults: tuple[str, ...]) -> FunctionTarget:
+    if vllm is None:
         from impl.reference.target import ReferenceTarget
 
         return ReferenceTarget(faults=frozenset(faults))
     from impl.vllm.target import VllmTarget
 
-    return VllmTarget(_vllm_source(release, source))
+    return VllmTarget(vllm)
 
 
 def _check_source(
@@ -267,9 +283,16 @@ def _check_source(
     settings: CheckSettings,
     json_file: Path | None,
     report_folder: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Prove or refute the claims on the source; the exit code."""
-    from proofs.source_command import only_claims, parts_with_claims, show, source_report
+    from proofs.source_command import (
+        only_claims,
+        parts_with_claims,
+        show,
+        source_report,
+        tell_scenarios,
+    )
 
     console = Console()
     vllm = _vllm_source(release, source)
@@ -277,27 +300,19 @@ def _check_source(
     code = show(report, console, json_file)
     if not report.results:
         click.echo("Nothing was run.")
+    sections = []
     if report_folder is not None:
+        from proofs.reporting import report_functions
+
         findings = [result.finding for result in report.results if result.finding is not None]
         # Scheduling is told in whole passes, for which a scenario of the loop has the better page.
-        findings = [f for f in findings if not isinstance(f.case, SchedulingCase)]
-        _write_dossiers(findings, report_folder, vllm.name, release, source)
+        findings = [f for f in findings if not isinstance(f.case, (SchedulingCase, Scenario))]
+        tell_scenarios(report, vllm, report_folder)
+        info: TargetInfo = {"name": vllm.name, "release": release, "source": source}
+        sections = report_functions(findings, report_folder, info)
+    checked = checked_source(report, vllm.package, release)
+    publish(f"{vllm.name}: the claims on its source", [checked], files, sections)
     return code
-
-
-def _write_dossiers(
-    findings: Iterable[Finding],
-    folder: Path,
-    target_name: str,
-    release: str | None,
-    source: Path | None,
-) -> None:
-    from proofs.report import TargetInfo, write_dossier
-
-    target_info: TargetInfo = {"name": target_name, "release": release, "source": source}
-    for finding in findings:
-        for path in write_dossier(finding, folder, target_info):
-            click.echo(f"wrote {path}")
 
 
 def _exit_code(report: CheckReport, runner: str) -> int:

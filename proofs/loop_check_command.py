@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,21 +13,27 @@ from impl.tensors import TensorSettings
 from impl.vllm.fetch import fetch
 from impl.vllm.source import from_directory
 from proofs.loop.against import code_against
-from proofs.loop.jobs import VllmName
+from proofs.loop.jobs import Searched, VllmName
 from proofs.loop.vllm_check import VllmReport, check_vllms
 from proofs.loop.vllm_present import print_patches, print_vllm_report, vllm_report_to_json
-from proofs.report.loop_dossier import write_loop_dossier
-from proofs.search.loop.present import (
-    loop_report_to_json,
-    print_loop_report,
-    write_counterexamples,
+from proofs.report.checked import checked_loop
+from proofs.report.junit import Outcome
+from proofs.report.origin import Origin, vllm_origin
+from proofs.report.publish import Checked, MachineFiles, publish
+from proofs.search.loop.present import loop_report_to_json, print_loop_report
+from proofs.search.loop.results import (
+    DEFAULT_EXAMPLES,
+    LoopCheckSettings,
+    Mode,
 )
-from proofs.search.loop.results import DEFAULT_EXAMPLES, LoopCheckSettings, LoopReport, Mode
 from proofs.search.loop.search import run_loop_check
 from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
 from spec.trace import write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+
+TITLE = "the claims on whole runs"
+"""What is said of a search, after the target's name."""
 
 
 def loop_check_settings(
@@ -68,12 +74,20 @@ def loop_check_settings(
 
 
 def check_loop(
-    faults: Iterable[str],
+    faults: Sequence[str],
     settings: LoopCheckSettings,
     json_file: Path | None,
     report_folder: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Search the reference with the given faults and print what was found; the exit code.
+
+    Args:
+        faults: switches of the reference that are on.
+        settings: for what, and how hard.
+        json_file: where to write the results, or ``None``.
+        report_folder: where to write the reports, or ``None``.
+        files: what other tools are told.
 
     Raises:
         InputError: an unknown fault, or a file cannot be written.
@@ -86,26 +100,18 @@ def check_loop(
     print_loop_report(report)
     if json_file is not None:
         write_atomically(json_file, json.dumps(loop_report_to_json(report), indent=2) + "\n")
+    sections = []
     if report_folder is not None:
-        _write(report, report_folder)
-        click.echo("`residency replay` runs these files.")
+        from proofs.reporting import report_runs
+
+        origin = Origin(report.target, faults=tuple(sorted(faults)), seed=settings.seed)
+        sections = report_runs(
+            report.counterexamples, origin, None, report_folder, tensors=settings.tensors
+        )
+    publish(f"{report.target}: {TITLE}", [checked_loop(report)], files, sections)
     if report.interrupted:
         return INTERRUPTED_EXIT_CODE
     return exit_code(report.verdicts)
-
-
-def _write(report: LoopReport, folder: Path) -> None:
-    for path in write_counterexamples(report, folder):
-        click.echo(f"wrote {path}")
-
-
-def _write_dossiers(report: LoopReport, folder: Path) -> None:
-    """Write the smallest runs on a real vLLM, their stories, and tests for its own suite."""
-    _write(report, folder)
-    for counterexample in report.counterexamples:
-        finding, trace = counterexample.finding, counterexample.trace
-        for path in write_loop_dossier(finding, trace, folder, runners=counterexample.runners):
-            click.echo(f"wrote {path}")
 
 
 def named_vllms(
@@ -147,6 +153,7 @@ def check_vllm_loops(
     against: VllmName | Path | None,
     json_file: Path | None,
     report_folder: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Search real vLLMs, each in a process of its own, and print what was found; the exit code.
 
@@ -155,7 +162,8 @@ def check_vllm_loops(
         settings: for what, and how hard.
         against: what to compare with, or ``None``.
         json_file: where to write the results, or ``None``.
-        report_folder: where to write the smallest runs, or ``None``.
+        report_folder: where to write the reports, or ``None``.
+        files: what other tools are told.
 
     Raises:
         InputError: a file cannot be read or written, or nothing can be searched.
@@ -175,17 +183,52 @@ def check_vllm_loops(
         data = [vllm_report_to_json(report) for report in reports]
         whole = data[0] if len(data) == 1 else {"schema": 1, "level": "loop", "reports": data}
         write_atomically(json_file, json.dumps(whole, indent=1) + "\n")
+    sections: list[str] = []
     if report_folder is not None:
         for report in reports:
             if report.searched is not None:
                 several = len(reports) > 1
                 name = report.vllm.source.name.replace(" ", "-").replace("/", "-")
                 folder = report_folder / name if several else report_folder
-                _write_dossiers(report.searched.report, folder)
-        click.echo("`residency replay` runs the JSON files, and pytest the tests.")
+                sections += _write_vllm(report, report.searched, folder, settings)
+    publish(f"{_names(reports)}: {TITLE}", [_checked(r) for r in reports], files, sections)
     if was_interrupted:
         return INTERRUPTED_EXIT_CODE
     return _worst([_code(report) for report in reports])
+
+
+def _write_vllm(
+    report: VllmReport, searched: Searched, folder: Path, settings: LoopCheckSettings
+) -> list[str]:
+    """Write the reports on one vLLM; what lies near is run again for what is new only."""
+    from proofs.reporting import report_runs
+
+    return report_runs(
+        searched.report.counterexamples,
+        vllm_origin(report.vllm, settings.seed),
+        report.vllm,
+        folder,
+        tensors=settings.tensors,
+        there=_there(report),
+    )
+
+
+def _there(report: VllmReport) -> tuple[str, ...]:
+    """Fingerprints of what was there before."""
+    return () if report.compared is None else report.compared.there
+
+
+def _names(reports: Sequence[VllmReport]) -> str:
+    return ", ".join(report.vllm.source.name for report in reports)
+
+
+def _checked(report: VllmReport) -> Checked:
+    source = report.vllm.source
+    if report.searched is None:
+        reason = report.refused or report.failed or "not searched"
+        failure = Outcome("every claim", "the loop", Verdict.ERROR, (reason,))
+        return Checked(source.name, (), (failure,), source.release)
+    return checked_loop(report.searched.report, source.package, source.release, _there(report))
 
 
 def _code(report: VllmReport) -> int:

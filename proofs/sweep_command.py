@@ -18,6 +18,8 @@ from proofs.loop.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.loop.sweep import Deviation, SweepJob, deviations, searched_verdicts, sweep_vllm
 from proofs.loop.sweep_present import print_deviations, print_findings, print_sweep
 from proofs.loop_check_command import named_vllms
+from proofs.report.checked import checked_sweep
+from proofs.report.publish import MachineFiles, publish
 from proofs.search.loop.results import LoopCheckSettings
 from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
@@ -137,6 +139,7 @@ def sweep(
         print_sweep(done)
         print_findings(done)
         print_deviations(recorded, done, found)
+        publish("a sweep over releases", checked_sweep(done), MachineFiles())
         for name, reason in unfinished.items():
             click.echo(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
     except InputError as error:

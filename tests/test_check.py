@@ -358,7 +358,10 @@ def test_command_says_which_assumption_a_case_breaks(invoke: Invoke, tmp_path: P
     )
     assert "\nREFUTED (without features-in-prompt) freed-not-needed by reference" in result.output
     assert "2 questions: 1 HELD, 1 REFUTED (1 distinct fault)\n" in result.output
-    (page,) = tmp_path.glob("*.md")
+    (page,) = tmp_path.glob("*/report.md")
+    (html,) = tmp_path.glob("*/report.html")
+    assert "Only without the assumption features-in-prompt: " in html.read_text("utf-8")
+    assert f'href="{page.parent.name}/report.html"' in (tmp_path / "index.html").read_text("utf-8")
     assert (
         page.read_text()
         .splitlines()[2]
@@ -437,8 +440,9 @@ def test_command_on_source(invoke: Invoke, tmp_path: Path) -> None:
     }
     assert "observed: moment 0: the reference to A[0,1) is dropped" in result.output
     assert "exact rules" not in result.output
-    (page,) = folder.glob("freed-not-needed-free-past-the-prompt-*.md")
-    (ready,) = folder.glob("test_freed_not_needed_free_past_the_prompt_*.py")
+    (page,) = folder.glob("freed-not-needed-free-past-the-prompt-*/report.md")
+    ready = page.parent / "test_repro.py"
+    assert "def test_freed_not_needed_free_past_the_prompt(" in ready.read_text()
     assert "breaks an assumption on purpose" in page.read_text()
     assert page.read_text().splitlines()[2].startswith("Only without the assumption")
     assert f"wrote {ready}" in result.output

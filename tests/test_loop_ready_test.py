@@ -16,11 +16,15 @@ from impl.reference.loop_target import ReferenceLoop
 from impl.target import RUNNERS, Runner
 from impl.vllm.source import cache_folder, unpacked
 from proofs.loop.record import record
+from proofs.report.account import account_of
+from proofs.report.folders import write_reports
+from proofs.report.links import Links
 from proofs.report.literals import LINE_LENGTH
-from proofs.report.loop_dossier import write_loop_dossier
+from proofs.report.loop_page import loop_page
 from proofs.report.loop_reach import needed_settings, reach_of_scenario
 from proofs.report.loop_ready_test import has_loop_ready_test, loop_ready_test
-from proofs.report.loop_story import story
+from proofs.report.origin import Origin
+from proofs.search.loop.results import LoopCounterexample
 from spec.errors import InputError
 from spec.feature import Feature
 from spec.loop.claims import LOOP_CLAIMS
@@ -29,6 +33,7 @@ from spec.loop.findings import LoopFinding
 from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Continuation, FailedLoad, Scenario, ScenarioRequest
 from spec.loop.steps import Trace
+from tests.html_pages import text_of
 from tests.vllm_found_faults import FOUND
 from tests.vllm_loop_faults import RECORDED
 
@@ -161,29 +166,52 @@ def stalled() -> tuple[LoopFinding, Trace]:
     return finding, recording.trace
 
 
-def test_the_story_tells_each_pass_up_to_the_fault() -> None:
+def on_vllm(finding: LoopFinding, trace: Trace) -> tuple[LoopCounterexample, Origin]:
+    """The violation as if a release had shown it, so that it gets what upstream needs."""
+    target = "vllm 0.32.0"
+    example = LoopCounterexample(finding, replace(trace, target=target), RUNNERS)
+    return example, Origin(target, release="0.32.0", package=Path("vllm"))
+
+
+def test_the_report_tells_each_pass_up_to_the_fault() -> None:
     """Whoever cannot follow the run in small integers has no reason to believe the test."""
     finding, trace = stalled()
-    text = story(finding, trace.scenario, trace, "test_it.py", runners=RUNNERS)
+    account = account_of(*on_vllm(finding, trace))
+    text = text_of(loop_page(account, Links()))
     assert finding.loop is not None
     for index in range(finding.loop[0] + 1):
         assert f"Pass {index}: " in text
-    assert "request 0 runs [0,3)" in text
-    assert "nothing runs; no room for B[4,8) of request 0" in text
-    assert "Default settings: **no**; it takes speculative decoding with 1 draft token" in text
-    assert "asynchronous scheduling was not tried" in text
-    assert "python -m pytest test_it.py" in text
+    assert "The request runs the positions [0,3)" in text
+    assert "B[4,8) gets no room, because 4 <= 0 is false" in text
+    assert "The request gets no token and stays at 3" in text
+    assert "Nothing runs" in text
+    assert "default settings no: it takes speculative decoding with 1 draft token" in " ".join(
+        text.split()
+    )
+    assert "Asynchronous scheduling was not tried" in text
+    assert "python -m pytest test_repro.py" in text
 
 
-def test_a_finding_gets_a_story_and_a_test_where_there_is_one(tmp_path: Path) -> None:
-    """A report without its test, or a story that names a test that is not there, misleads."""
+def test_a_finding_gets_a_page_and_a_test_where_there_is_one(tmp_path: Path) -> None:
+    """A report without its test, or a page that names a test that is not there, misleads."""
     finding, trace = stalled()
-    page, test_file = write_loop_dossier(finding, trace, tmp_path, runners=RUNNERS)
-    assert test_file.name in page.read_text(encoding="utf-8")
-    assert test_file.name == f"test_no_stall_{finding.fingerprint}.py"
-    other = replace(finding, claim="counts-agree")
-    (page,) = write_loop_dossier(other, trace, tmp_path, runners=("V1",))
-    assert "pytest" not in page.read_text(encoding="utf-8")
+    example, origin = on_vllm(finding, trace)
+    other = replace(example, finding=replace(finding, claim="counts-agree"), runners=("V1",))
+    written = write_reports([example, other], origin, tmp_path, lambda _: None)
+    with_test = tmp_path / f"no-stall-{finding.fingerprint}"
+    without = tmp_path / f"counts-agree-{other.finding.fingerprint}"
+    names = {"report.html", "report.md", "trace.json", "trace.itf.json", "scenario.json"}
+    assert {path.name for path in with_test.iterdir()} == {*names, "test_repro.py"}
+    assert {path.name for path in without.iterdir()} == names
+    assert set(written) == {*with_test.iterdir(), *without.iterdir(), tmp_path / "index.html"}
+    for name in ("report.html", "report.md"):
+        assert "pytest test_repro.py" in (with_test / name).read_text(encoding="utf-8")
+        assert "pytest" not in (without / name).read_text(encoding="utf-8")
+    test = (with_test / "test_repro.py").read_text(encoding="utf-8")
+    assert f"def test_no_stall_{finding.fingerprint}(" in test
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert f'"{with_test.name}/test_repro.py"' in index
+    assert f'"{without.name}/test_repro.py"' not in index
 
 
 def test_ready_tests_pass_the_linter_and_formatter_of_upstream(tmp_path: Path) -> None:
@@ -213,7 +241,7 @@ def test_ready_tests_fail_where_the_fault_is_and_pass_where_it_is_gone(tmp_path:
     if source is None or find_spec("z3") is None:
         pytest.skip(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
     expected = {}
-    for fault in FOUND:
+    for fault in (fault for fault in FOUND if has_loop_ready_test(fault.claim)):
         for runner in (r for r in RUNNERS if r in fault.runners):
             name = f"{fault.name}_{runner}".replace("-", "_")
             text = generated(fault.claim, fault.scenario, runner).replace("test_it", f"test_{name}")

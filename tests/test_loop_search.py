@@ -17,6 +17,7 @@ from impl.target import Runner
 from impl.tensors import TensorSettings
 from proofs.cli import main
 from proofs.loop.record import record
+from proofs.report.links import Links
 from proofs.search.loop.build import build_scenario
 from proofs.search.loop.choices import SeededChoices
 from proofs.search.loop.coverage import OUTCOMES, coverage
@@ -330,9 +331,14 @@ def test_the_command_finds_a_fault_and_writes_its_run(tmp_path) -> None:  # type
     (finding,) = report["findings"]
     assert finding["claim"] == "boundary-miss-tolerated"
     assert finding["fingerprint"] in result.output
+    folder = tmp_path / f"{finding['claim']}-{finding['fingerprint']}"
     for kind in ("scenario", "trace"):
-        document = load(tmp_path / f"{finding['claim']}-{finding['fingerprint']}.{kind}.json")
+        document = load(folder / f"{kind}.json")
         assert [f.claim for f in document.findings] == [finding["claim"]]
+    assert {path.name for path in folder.iterdir()} == set(Links().all)
+    index = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for name in Links().all:
+        assert f'href="{folder.name}/{name}"' in index
 
 
 @pytest.mark.parametrize(

@@ -446,17 +446,24 @@ def test_bench_measures_every_mode(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke("bench", "loop", "--requests", 1, "--seconds", 0, "--json", file)
     assert result.exit_code == 0, result.output
     data = json.loads(file.read_text())
-    assert (data["schema"], data["requests"]) == (1, 1)
-    assert {"platform", "processor", "torch", "device"} <= set(data["machine"])
+    assert (data["schema"], data["target"], data["requests"]) == (2, "reference", 1)
+    assert {"platform", "processor", "cores", "torch", "device"} <= set(data["machine"])
     rows = data["results"]
     assert [(row["mode"], row["runner"]) for row in rows] == [
         (mode, runner)
         for runner in ("V1", "V2")
-        for mode in ("recorder off", "recorder and monitor on", "recorder off, tensors on cpu")
+        for mode in (
+            "recorder off",
+            "recorder on",
+            "recorder and monitor on",
+            "recorder off, tensors on cpu",
+        )
     ]
     assert len({row["passes"] for row in rows}) == 1
     assert rows[0]["passes"] > 100
-    assert all(len(row["seconds"]) >= 3 for row in rows)
+    assert all(row["steps"] > row["passes"] for row in rows)
+    assert all(len(row["cpu_seconds"]) >= 3 for row in rows)
+    assert [row["ratio"] for row in rows if row["mode"] == "recorder off"] == [1, 1]
     assert all(row["mode"] in result.output for row in rows)
     bad = invoke("bench", "loop", "--device", "toaster")
     assert bad.exit_code == 2

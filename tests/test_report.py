@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from impl.vllm.source import cache_folder, unpacked
-from proofs.report import TargetInfo, write_dossier
+from proofs.report import TargetInfo, write_dossier, write_dossiers
+from proofs.report.dossier import Dossier
 from proofs.report.literals import LINE_LENGTH, printable, python_literal, python_string
 from proofs.report.picture import picture
 from proofs.report.reach import reach_of
@@ -32,6 +33,7 @@ from spec.claims import BY_ID, CLAIMS, Claim
 from spec.feature import Feature
 from spec.findings import Finding, finding
 from spec.trace import load
+from tests.html_pages import parsed, text_of
 
 VLLM: TargetInfo = {"name": "vllm 0.23.0", "release": "0.23.0", "source": None}
 REFERENCE: TargetInfo = {"name": "reference", "release": None, "source": None}
@@ -133,30 +135,28 @@ def findings() -> list[Finding]:
 
 
 @pytest.fixture(scope="module")
-def dossiers(tmp_path_factory: pytest.TempPathFactory) -> list[list[Path]]:
+def dossiers(tmp_path_factory: pytest.TempPathFactory) -> list[Dossier]:
     folder = tmp_path_factory.mktemp("dossiers")
     return [
         write_dossier(each, folder / str(number), VLLM) for number, each in enumerate(findings())
     ]
 
 
-def test_every_finding_has_a_page_a_test_and_its_case(dossiers: list[list[Path]]) -> None:
+def test_every_finding_has_a_page_a_test_and_its_case(dossiers: list[Dossier]) -> None:
     """A finding whose case is lost cannot be replayed."""
-    for each, (page, ready, case) in zip(findings(), dossiers, strict=True):
-        assert (page.suffix, ready.suffix, case.suffix) == (".md", ".py", ".json")
-        document = load(case)
+    for each, dossier in zip(findings(), dossiers, strict=True):
+        document = load(dossier.case)
         assert (document.case, document.findings) == (each.case, (each,))
-        assert {entry.name for entry in page.parent.iterdir()} == {
-            page.name,
-            ready.name,
-            case.name,
-        }
+        names = {"report.html", "report.md", "case.json", "test_repro.py"}
+        assert {entry.name for entry in dossier.page.parent.iterdir()} == names
+        assert {path.name for path in dossier.paths} == names
 
 
-def test_no_identifier_breaks_a_ready_test(dossiers: list[list[Path]]) -> None:
+def test_no_identifier_breaks_a_ready_test(dossiers: list[Dossier]) -> None:
     """An identifier that ends a string would run as code in somebody else's test suite."""
-    for _, ready, _ in dossiers:
-        text = ready.read_text(encoding="utf-8")
+    for dossier in dossiers:
+        assert dossier.test is not None
+        text = dossier.test.read_text(encoding="utf-8")
         tree = ast.parse(text)
         assert text.isascii()
         assert text.startswith("# SPDX-License-Identifier: Apache-2.0\n# SPDX-FileCopyrightText: ")
@@ -171,7 +171,8 @@ def test_no_identifier_breaks_a_ready_test(dossiers: list[list[Path]]) -> None:
 
 def test_identifiers_reach_the_ready_test_unchanged(tmp_path: Path) -> None:
     """A test with another identifier than the case's would test another case."""
-    _, ready, _ = write_dossier(made_up("interior-miss-raises", MISSING, "V1"), tmp_path, VLLM)
+    ready = write_dossier(made_up("interior-miss-raises", MISSING, "V1"), tmp_path, VLLM).test
+    assert ready is not None
     strings = {
         node.value
         for node in ast.walk(ast.parse(ready.read_text(encoding="utf-8")))
@@ -180,10 +181,10 @@ def test_identifiers_reach_the_ready_test_unchanged(tmp_path: Path) -> None:
     assert HOSTILE in strings
 
 
-def test_no_identifier_breaks_a_page(dossiers: list[list[Path]]) -> None:
+def test_no_identifier_breaks_a_page(dossiers: list[Dossier]) -> None:
     """An identifier must not end a table row or a fence, nor start a tag or a link."""
-    for page, _, _ in dossiers:
-        text = page.read_text(encoding="utf-8")
+    for dossier in dossiers:
+        text = dossier.markdown.read_text(encoding="utf-8")
         assert text.isascii()
         assert "<script>" not in text
         assert "{%" not in text
@@ -193,23 +194,47 @@ def test_no_identifier_breaks_a_page(dossiers: list[list[Path]]) -> None:
         assert all(line.count("|") == 3 for line in rows)
 
 
-def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[list[Path]]) -> None:
+def test_no_identifier_breaks_a_page_for_the_browser(dossiers: list[Dossier]) -> None:
+    """The same for the page that is opened in a browser: its elements are ours alone."""
+    for each, dossier in zip(findings(), dossiers, strict=True):
+        page = dossier.page.read_text(encoding="utf-8")
+        root = parsed(page)
+        assert "<script" not in page
+        assert not [c for c in page if not c.isprintable() and c not in "\n\u2068\u2069"]
+        tags = [element.tag for element in root.iter()]
+        assert tags.count("h1") == tags.count("main") == 1
+        assert not {"img", "script", "iframe", "svg"} & set(tags)
+        text = text_of(page)
+        assert BY_ID[each.claim].why in text
+        for path in dossier.paths[1:]:
+            assert f'href="{path.name}"' in page
+
+
+def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[Dossier]) -> None:
     """A maintainer asks this first."""
-    for each, (page, ready, _) in zip(findings(), dossiers, strict=True):
-        docstring = ast.get_docstring(ast.parse(ready.read_text(encoding="utf-8")))
+    for each, dossier in zip(findings(), dossiers, strict=True):
+        assert dossier.test is not None
+        docstring = ast.get_docstring(ast.parse(dossier.test.read_text(encoding="utf-8")))
         assert docstring is not None
         said = " ".join(docstring.split())
         assert f"Reached in default settings: {reach_of(each).answer};" in said
         assert printable(BY_ID[each.claim].sentence)[1:] in said
-        assert "Do default settings reach it?" in page.read_text(encoding="utf-8")
+        text = dossier.markdown.read_text(encoding="utf-8")
+        assert "Do default settings reach it?" in text
+        assert f"In default settings: <b>{reach_of(each).answer}</b>" in dossier.page.read_text()
 
 
 def test_two_faults_of_one_claim_do_not_overwrite_each_other(tmp_path: Path) -> None:
     """Only the last of them would be reported."""
     first = made_up("rows-exact", BY_ID["rows-exact"].witness, "V1", "returned rows differ")
     second = made_up("rows-exact", BY_ID["rows-exact"].witness, "V1", "merged embeddings differ")
-    written = write_dossier(first, tmp_path, VLLM) + write_dossier(second, tmp_path, VLLM)
-    assert len(set(written)) == 6
+    written = write_dossiers([first, second], tmp_path, VLLM)
+    assert len(set(written)) == 2 * 4 + 1
+    assert written[-1] == tmp_path / "index.html"
+    index = written[-1].read_text(encoding="utf-8")
+    for path in written[:-1]:
+        assert path.is_file()
+        assert f'href="{path.parent.name}/{path.name}"' in index
 
 
 def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
@@ -217,24 +242,33 @@ def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
     trace = next(a.trace for a in ASSUMPTIONS if a.id == "hash-is-content")
     assert trace is not None
     each = made_up("slots-conserved", trace, "book of unlike contents")
-    page, ready, _ = write_dossier(each, tmp_path, VLLM)
-    text = page.read_text()
+    dossier = write_dossier(each, tmp_path, VLLM)
+    assert dossier.test is not None
+    text = dossier.markdown.read_text()
     assert text.splitlines()[2].startswith("Only without the assumption `hash-is-content` (an ")
     assert "breaks an assumption on purpose (an identifier stands for" in text
-    assert "The case breaks on purpose that an identifier stands for" in ready.read_text()
+    assert "The case breaks on purpose that an identifier stands for" in dossier.test.read_text()
+    html = dossier.page.read_text()
+    assert "<h1>Only without the assumption hash-is-content: " in html
+    assert "breaks an assumption on purpose (an identifier stands for" in html
 
 
 def test_a_page_names_the_code_and_links_the_numbers(
-    dossiers: list[list[Path]], tmp_path: Path
+    dossiers: list[Dossier], tmp_path: Path
 ) -> None:
     """A reviewer of vLLM knows its classes and pull requests, not the names of our parts."""
     part = "encoder_decoder_book"
-    page, *_ = write_dossier(made_up("slots-conserved", ENCODER_DECODER_BOOK, part), tmp_path, VLLM)
-    text = page.read_text(encoding="utf-8")
+    made = made_up("slots-conserved", ENCODER_DECODER_BOOK, part)
+    dossier = write_dossier(made, tmp_path, VLLM)
+    text = dossier.markdown.read_text(encoding="utf-8")
     assert "`EncoderDecoderCacheManager` (vllm 0.23.0 encoder-decoder book)" in text
     assert part not in text.replace(f"conserved_{part}", "")
     assert "[vllm#57696](https://github.com/vllm-project/vllm/pull/57696), [vllm#51228]" in text
-    assert all("**Found in**: `" in page.read_text() for page, *_ in dossiers)
+    assert all("**Found in**: `" in each.markdown.read_text() for each in dossiers)
+    html = dossier.page.read_text(encoding="utf-8")
+    assert "<code>EncoderDecoderCacheManager</code>" in html
+    assert '<a href="https://github.com/vllm-project/vllm/pull/57696">57696</a>' in html
+    assert all("<dt>found in</dt>" in each.page.read_text() for each in dossiers)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -255,11 +289,13 @@ def test_the_reference_gets_no_test_for_upstream(tmp_path: Path) -> None:
         target="reference row_range",
         mechanism="rows of an empty range",
     )
-    page, case = write_dossier(each, tmp_path, REFERENCE)
-    assert case.suffix == ".json"
-    text = page.read_text(encoding="utf-8")
-    assert "residency check --target reference" in text
-    assert "Differences from an installed release" not in text
+    dossier = write_dossier(each, tmp_path, REFERENCE)
+    assert dossier.test is None
+    assert {path.name for path in dossier.paths} == {"report.html", "report.md", "case.json"}
+    for page in (dossier.page, dossier.markdown):
+        text = page.read_text(encoding="utf-8")
+        assert "residency check --target reference" in text
+        assert "Differences from an installed release" not in text
 
 
 def test_the_picture_shows_windows_features_and_rows() -> None:
@@ -338,7 +374,7 @@ def test_a_literal_means_the_value_and_fits_the_line() -> None:
 
 @pytest.mark.parametrize("release", ["0.23.0", "0.24.0", "0.33.0"])
 def test_ready_tests_pass_the_linter_and_formatter_of_upstream(
-    release: str, dossiers: list[list[Path]], tmp_path: Path
+    release: str, dossiers: list[Dossier], tmp_path: Path
 ) -> None:
     """A file that fails upstream's own checks cannot be proposed there."""
     source = unpacked(cache_folder(), release)
@@ -348,8 +384,9 @@ def test_ready_tests_pass_the_linter_and_formatter_of_upstream(
     (tmp_path / "vllm").symlink_to(source.package)
     folder = tmp_path / "tests" / "v1"
     folder.mkdir(parents=True)
-    for number, (_, ready, _) in enumerate(dossiers):
-        (folder / f"test_{number}.py").write_bytes(ready.read_bytes())
+    for number, dossier in enumerate(dossiers):
+        assert dossier.test is not None
+        (folder / f"test_{number}.py").write_bytes(dossier.test.read_bytes())
     for arguments in (["check"], ["format", "--check"]):
         command = [sys.executable, "-m", "ruff", *arguments, "--no-cache", str(folder)]
         result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -230,6 +230,7 @@ def reference_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "unrecognised", lambda target: {})
     monkeypatch.setattr("proofs.loop.sweep.unrecognised", lambda target: {})
     monkeypatch.setattr(vllm_check, "run_jobs", here)
+    monkeypatch.setattr("proofs.report.rerun.run_jobs", here)
 
 
 def checked(vllm: VllmName, against: VllmName | Path | None, **changes: Any) -> VllmReport:
@@ -537,7 +538,7 @@ def test_several_releases_are_told_one_after_the_other(
     reports = json.loads((tmp_path / "two.json").read_text())["reports"]
     assert [report["target"] for report in reports] == ["none", FAULT]
     assert [bool(report["findings"]) for report in reports] == [False, True]
-    assert list((tmp_path / FAULT).glob("*.trace.json"))
+    assert list((tmp_path / FAULT).glob("*/trace.json"))
     monkeypatch.setattr("proofs.check_command.compared_with", lambda *_: vllms[1])
     result = CliRunner().invoke(main, [*words, "--against", "b"])
     assert result.exit_code == 0, result.output
@@ -606,7 +607,7 @@ def test_a_written_trace_is_replayed_to_the_same_run(
     checked_release: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     """A report could not be confirmed."""
-    trace = next((checked_release[1] / "report").glob("*.trace.json"))
+    trace = next((checked_release[1] / "report").glob("*/trace.json"))
     recorded = load(trace)
     done = command(f"replay {trace} --target vllm --release {NEWEST} --device none")
     assert done.returncode == 1, done.stdout + done.stderr

@@ -224,9 +224,10 @@ def ready_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tests / "pytest.ini").write_text("[pytest]\n")
     info: TargetInfo = {"name": "vllm 0.23.0", "release": "0.23.0", "source": None}
     for _, _, violation in observed("0.23.0"):
-        for path in write_dossier(violation, pages, info):
-            if path.suffix == ".py":
-                (tests / path.name).write_bytes(path.read_bytes())
+        ready = write_dossier(violation, pages, info).test
+        assert ready is not None
+        name = ready.parent.name.replace("-", "_")
+        (tests / f"test_{name}.py").write_bytes(ready.read_bytes())
     return tests
 
 

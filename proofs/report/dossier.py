@@ -1,49 +1,103 @@
-"""Write what belongs to one finding: the page, the ready test and the case."""
+"""Write what belongs to findings on single functions: a folder for each, and a page over all."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from proofs.report.function_page import function_index, function_page
 from proofs.report.page import page
 from proofs.report.ready_test import ready_test
 from proofs.report.target_info import TargetInfo, is_vllm, part_of
 from spec.findings import Finding
 from spec.trace import dumps, write_atomically
 
+_PAGE, _MARKDOWN, _CASE, _TEST = "report.html", "report.md", "case.json", "test_repro.py"
+_INDEX = "index.html"
 
-def write_dossier(finding: Finding, directory: Path, target_info: TargetInfo) -> list[Path]:
-    """Write the files of one finding, each in one step.
 
-    The names hold the claim, the part and the fingerprint, so that two faults that break one claim
-    do not overwrite each other. For the reference there is no ready test: it is not upstream's.
+@dataclass(frozen=True)
+class Dossier:
+    """The files about one finding.
+
+    Attributes:
+        page: the page.
+        markdown: the same for a pull request.
+        case: the case, for ``residency``.
+        test: the ready test; ``None`` where there is none.
+    """
+
+    page: Path
+    markdown: Path
+    case: Path
+    test: Path | None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        test = () if self.test is None else (self.test,)
+        return (self.page, self.markdown, *test, self.case)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Names of the files beside the page."""
+        return tuple(path.name for path in self.paths[1:])
+
+
+def write_dossiers(
+    findings: Sequence[Finding], directory: Path, target_info: TargetInfo
+) -> list[Path]:
+    """Write a folder for each finding, and a page over all of them.
+
+    Args:
+        findings: what was found.
+        directory: where to write; made when it is not there.
+        target_info: the target they were found on.
+
+    Returns:
+        The files written, the page over all of them last.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written = [write_dossier(finding, directory, target_info) for finding in findings]
+    names = [dossier.page.parent.name for dossier in written]
+    files = [dossier.beside for dossier in written]
+    index = directory / _INDEX
+    write_atomically(index, function_index(findings, names, files, target_info))
+    return [*(path for dossier in written for path in dossier.paths), index]
+
+
+def write_dossier(finding: Finding, directory: Path, target_info: TargetInfo) -> Dossier:
+    """Write the files of one finding into a folder of their own, each in one step.
+
+    The folder's name holds the claim, the part and the fingerprint, so that two faults that break
+    one claim do not overwrite each other. For the reference there is no ready test: it is not
+    upstream's.
 
     Args:
         finding: what was found.
-        directory: where to write; made when it is not there.
+        directory: where the folder goes; made when it is not there.
         target_info: the target it was found on.
-
-    Returns:
-        The page, the ready test if there is one, and the case.
 
     Raises:
         InputError: a file cannot be written.
     """
     part = part_of(finding, target_info)
-    stem = f"{finding.claim}-{_plain_name(part)}-{finding.fingerprint}"
-    json_file = directory / f"{stem}.json"
-    page_file = directory / f"{stem}.md"
-    written = [page_file]
-    test_name = None
+    folder = directory / f"{finding.claim}-{_plain_name(part)}-{finding.fingerprint}"
+    test = None
     if is_vllm(target_info):
+        test = folder / _TEST
         name = _plain_name(f"{finding.claim}-{part}").replace("-", "_")
-        test_name = f"test_{name}_{finding.fingerprint}.py"
-        test_file = directory / test_name
-        write_atomically(test_file, ready_test(finding, part, name))
-        written.append(test_file)
-    write_atomically(page_file, page(finding, target_info, json_file.name, test_name))
-    write_atomically(json_file, dumps(finding.function_case, (finding,)))
-    return [*written, json_file]
+        write_atomically(test, ready_test(finding, part, name))
+    made = Dossier(folder / _PAGE, folder / _MARKDOWN, folder / _CASE, test)
+    test_name = None if test is None else test.name
+    write_atomically(made.page, function_page(finding, target_info, made.beside, test_name))
+    write_atomically(made.markdown, page(finding, target_info, _CASE, test_name))
+    write_atomically(made.case, dumps(finding.function_case, (finding,)))
+    return made
 
 
 def _plain_name(text: str) -> str:

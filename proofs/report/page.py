@@ -29,7 +29,7 @@ _PULL_REQUESTS = "https://github.com/vllm-project/vllm/pull"
 
 
 def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | None) -> str:
-    """The text of the page.
+    """The text of the Markdown page.
 
     Args:
         finding: what was found.
@@ -45,7 +45,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
         .get_template("page.md.jinja")
         .render(
             claim=claim,
-            verdict=_verdict(finding, broken),
+            verdict=_marked_up_verdict(finding, broken),
             target=printable(describe_target(finding.target)),
             code=code_of(part) if is_vllm(info) else None,
             mechanism=printable(finding.mechanism),
@@ -57,7 +57,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
             expected=printable(finding.expected),
             why=_with_links(claim.why[0].upper() + claim.why[1:]),
             reach=reach_of(finding),
-            reproduce=_reproduce(info, test_name, finding.claim),
+            reproduce=reproduce_function(info, test_name, finding.claim),
             has_test=test_name is not None,
             json_name=json_name,
             broken=broken,
@@ -68,13 +68,18 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
     )
 
 
-def _verdict(finding: Finding, broken: Assumption | None) -> str:
+def _marked_up_verdict(finding: Finding, broken: Assumption | None) -> str:
     only = (
         "" if broken is None else f"Only without the assumption `{broken.id}` ({broken.sentence}): "
     )
+    return f"{only}**{verdict(finding)}.**"
+
+
+def verdict(finding: Finding) -> str:
+    """What is violated and how, as a sentence without a full stop."""
     return (
-        f"{only}**{printable(describe_target(finding.target))} breaks the claim that "
-        f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}.**"
+        f"{printable(describe_target(finding.target))} breaks the claim that "
+        f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}"
     )
 
 
@@ -86,7 +91,8 @@ def _with_links(text: str) -> str:
     return _NUMBER.sub(rf"[vllm#\1]({_PULL_REQUESTS}/\1)", text)
 
 
-def _reproduce(info: TargetInfo, test_name: str | None, claim_id: str) -> str:
+def reproduce_function(info: TargetInfo, test_name: str | None, claim_id: str) -> str:
+    """The line of shell that shows the violation again, run in the report's folder."""
     if test_name is None:
         return f"residency check --target reference --claims {claim_id}"
     return f"PYTHONPATH={import_path(info)} python -m pytest {test_name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 from typing import Any
 
 import click
@@ -12,8 +12,7 @@ from proofs.search.loop.describe import describe_scenario
 from proofs.search.loop.results import LoopCounterexample, LoopReport
 from proofs.search.present import print_results, summary, verdict_name
 from proofs.search.results import Result
-from spec.loop.document import dumps_scenario, dumps_trace, finding_to_json
-from spec.trace import write_atomically
+from spec.loop.document import dumps_scenario, finding_to_json
 from spec.verdict import Verdict
 
 
@@ -106,22 +105,7 @@ def _counterexample_to_json(counterexample: LoopCounterexample) -> dict[str, Any
         **finding_to_json(counterexample.finding),
         "runners": list(counterexample.runners),
         "scenario": describe_scenario(counterexample.trace.scenario),
+        "document": json.loads(
+            dumps_scenario(counterexample.trace.scenario, [counterexample.finding])
+        ),
     }
-
-
-def write_counterexamples(report: LoopReport, folder: Path) -> list[Path]:
-    """Write the scenario and the trace of each violation; the paths written.
-
-    Raises:
-        InputError: a file cannot be written.
-    """
-    written = []
-    for counterexample in report.counterexamples:
-        finding, trace = counterexample.finding, counterexample.trace
-        name = f"{finding.claim}-{finding.fingerprint}"
-        scenario_file = folder / f"{name}.scenario.json"
-        trace_file = folder / f"{name}.trace.json"
-        write_atomically(scenario_file, dumps_scenario(trace.scenario, [finding]))
-        write_atomically(trace_file, dumps_trace(trace, [finding]))
-        written += [scenario_file, trace_file]
-    return written

@@ -1,0 +1,173 @@
+"""All that is told of one violation, however it is then written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from proofs.report.conditions import Condition, conditions_of, since
+from proofs.report.deciders import Tried, deciders, neighbours
+from proofs.report.headline import headline
+from proofs.report.loop_reach import reach_of_scenario
+from proofs.report.origin import Origin
+from proofs.report.reach import Reach
+from proofs.report.rerun import Rerun
+from proofs.report.telling import Sentence, story_of
+from proofs.report.timeline import Timeline
+from proofs.report.timeline_build import timeline
+from proofs.search.describe import counted
+from proofs.search.loop.describe import describe_scenario
+from proofs.search.loop.results import LoopCounterexample
+from spec.loop.claims import LoopClaim, loop_claim
+from spec.loop.config import EngineConfig
+
+__all__ = ["Account", "Condition", "Sentence", "Tried", "account_of"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """Everything about one violation.
+
+    Attributes:
+        example: the violation, with its run.
+        origin: what was run.
+        claim: the claim that is violated.
+        headline: the verdict in one sentence, without a full stop.
+        mode: synchronous or asynchronous.
+        run: the scenario on one line.
+        reach: whether default settings reach it, and what it takes.
+        timeline: the picture.
+        story: the sentences.
+        conditions: the parts of the claim with their numbers; the last one is false.
+        since: since when it is.
+        deciders: the same scenario with other guards.
+        neighbours: other scenarios with the same guards; empty where none were run.
+        shown: what was shown.
+        not_shown: what was not.
+    """
+
+    example: LoopCounterexample
+    origin: Origin
+    claim: LoopClaim
+    headline: str
+    mode: str
+    run: str
+    reach: Reach
+    timeline: Timeline
+    story: tuple[Sentence, ...]
+    conditions: tuple[Condition, ...]
+    since: str
+    deciders: tuple[Tried, ...]
+    neighbours: tuple[Tried, ...]
+    shown: tuple[str, ...]
+    not_shown: tuple[str, ...]
+
+
+def account_of(
+    example: LoopCounterexample,
+    origin: Origin,
+    rerun: Rerun | None = None,
+    others: Sequence[Tried] = (),
+) -> Account:
+    """Put together what there is to tell; runs the reference, and the target where it can.
+
+    Args:
+        example: the violation, with its run.
+        origin: what was run.
+        rerun: runs scenarios on the target; ``None`` where it is not at hand.
+        others: what the same scenario did on other releases.
+    """
+    finding, trace = example.finding, example.trace
+    picture = timeline(trace, finding)
+    conditions = conditions_of(finding, picture)
+    around = () if rerun is None else neighbours(example, rerun)
+    return Account(
+        example,
+        origin,
+        loop_claim(finding.claim),
+        headline(finding, picture),
+        mode_of(trace.scenario.config),
+        describe_scenario(trace.scenario),
+        reach_of_scenario(trace.scenario, example.runners),
+        picture,
+        story_of(finding, trace.scenario, picture, conditions),
+        conditions,
+        since(finding, picture),
+        (*others, *deciders(example, origin.faults)),
+        around,
+        _shown(example, origin, rerun is not None),
+        _not_shown(example, origin, bool(around)),
+    )
+
+
+def mode_of(config: EngineConfig) -> str:
+    """Whether passes are scheduled ahead."""
+    if not config.async_depth:
+        return "synchronous"
+    return f"asynchronous, {counted(config.async_depth, 'pass', 'passes')} ahead"
+
+
+def _shown(example: LoopCounterexample, origin: Origin, ran_again: bool) -> tuple[str, ...]:
+    trace = example.trace
+    if origin.is_vllm:
+        what = (
+            "The real scheduler, its encoder cache manager and its KV cache manager ran this "
+            "scenario on CPU, with the gathers of the release's own runner"
+        )
+    elif origin.recorded:
+        what = "The run is as it was recorded; nothing was run again"
+    else:
+        what = "Our reference implementation ran this scenario, with the switches that are named"
+    shown = [
+        what,
+        f"A monitor that is no part of the target judged each of its {len(trace.steps)} steps",
+    ]
+    if ran_again:
+        shown.append("Each line of the two tables above is a run of its own")
+    return tuple(shown)
+
+
+def _not_shown(
+    example: LoopCounterexample, origin: Origin, has_neighbours: bool
+) -> tuple[str, ...]:
+    trace = example.trace
+    scenario = trace.scenario
+    config = scenario.config
+    told = []
+    on_worker = any(step.kind == "pass" and step.worker for step in trace.steps)
+    if origin.is_vllm and on_worker:
+        told.append(
+            "The worker around the scheduler is a stand-in that keeps the order of the release's "
+            "runner: no model ran, and nothing ran on a GPU"
+        )
+    elif not origin.is_vllm:
+        told.append(
+            "That a release of vLLM does the same: a switch is a model of a fault, and only a run "
+            "of the release shows it there"
+        )
+    if not config.async_depth:
+        told.append("Asynchronous scheduling was not tried with this run")
+    if config.scheduler_lookahead and origin.is_vllm:
+        told.append(
+            "The drafter was configured as ngram and renamed, since a real one needs weights; the "
+            "scheduler sees no difference"
+        )
+    if any(request.prefix_hits or request.failed_loads for request in scenario.requests):
+        told.append(
+            "What is found computed comes from a KV connector of the test, not from the local "
+            "prefix cache"
+        )
+    if origin.is_vllm:
+        told.append(
+            "Cache size and encoder budget were set on the scheduler as a model would have made "
+            "them; that a model and its start-up checks lead to these numbers was not shown"
+        )
+    if not has_neighbours:
+        told.append("No neighbouring scenario was run, so that the edge is not known")
+    told.append(
+        "The run is the smallest that the search came to; how often larger ones meet it was not "
+        "measured"
+    )
+    if origin.is_vllm:
+        told.append("Nobody looked for an open issue or pull request on it")
+    return tuple(told)

@@ -1,0 +1,100 @@
+"""Write the reports on runs: a folder for each violation, and a page over all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from impl.vllm.source import PACKAGE
+from proofs.report.account import Account, account_of
+from proofs.report.index_page import index_page
+from proofs.report.links import Links
+from proofs.report.loop_page import loop_page
+from proofs.report.loop_ready_test import has_loop_ready_test, loop_ready_test
+from proofs.report.markdown import markdown_report
+from proofs.report.origin import Origin
+from proofs.report.reference_test import faults_of, reference_test
+from proofs.report.rerun import Rerun
+from proofs.search.loop.results import LoopCounterexample
+from spec.errors import InputError
+from spec.loop.document import dumps_scenario, dumps_trace
+from spec.loop.itf import to_itf
+from spec.trace import write_atomically
+
+INDEX = "index.html"
+
+RerunFor = Callable[[LoopCounterexample], Rerun | None]
+"""How the scenario of a violation, and ones near it, are run again; ``None`` where they cannot."""
+
+
+def folder_name(example: LoopCounterexample) -> str:
+    """Name of the folder of one violation: two faults that break one claim have two."""
+    return f"{example.finding.claim}-{example.finding.fingerprint}"
+
+
+def write_reports(
+    examples: Sequence[LoopCounterexample], origin: Origin, root: Path, rerun_for: RerunFor
+) -> list[Path]:
+    """Write the report on each violation, and the page over all of them.
+
+    Args:
+        examples: the violations, each with its smallest run.
+        origin: where the runs come from.
+        root: where the folders go.
+        rerun_for: how to run what lies near a violation.
+
+    Returns:
+        The files written, the page over all of them last.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written: list[Path] = []
+    accounts: list[Account] = []
+    beside: list[tuple[str, ...]] = []
+    for example in examples:
+        account = account_of(example, origin, rerun_for(example))
+        links = _write_report(account, root / folder_name(example))
+        written += [root / folder_name(example) / name for name in links.all]
+        accounts.append(account)
+        beside.append(tuple(name for name in links.all if name != links.page))
+    index = root / INDEX
+    folders = [folder_name(example) for example in examples]
+    write_atomically(index, index_page(accounts, folders, origin, beside))
+    return [*written, index]
+
+
+def _write_report(account: Account, folder: Path) -> Links:
+    example = account.example
+    test = _test(example)
+    links = Links() if test is not None else Links(test=None)
+    texts = {
+        links.page: loop_page(account, links),
+        links.markdown: markdown_report(account, links),
+        links.scenario: dumps_scenario(example.trace.scenario, [example.finding]),
+        links.trace: dumps_trace(example.trace, [example.finding]),
+        links.itf: json.dumps(to_itf(example.trace)) + "\n",
+    }
+    if links.test is not None and test is not None:
+        texts[links.test] = test
+    for name, text in texts.items():
+        write_atomically(folder / name, text)
+    return links
+
+
+def _test(example: LoopCounterexample) -> str | None:
+    """The text of the stand-alone test; ``None`` where there can be none."""
+    finding, trace = example.finding, example.trace
+    name = folder_name(example).replace("-", "_")
+    if faults_of(trace.target) is not None:
+        return reference_test(finding, trace, name, runners=example.runners)
+    if not (trace.target.startswith(PACKAGE) and has_loop_ready_test(finding.claim)):
+        return None
+    try:
+        return loop_ready_test(
+            finding, trace.scenario, trace.target, trace.runner, name, runners=example.runners
+        )
+    except InputError:
+        # The scenario breaks an assumption that the file cannot express.
+        return None

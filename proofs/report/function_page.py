@@ -1,0 +1,91 @@
+"""The page about a violation that one function shows, with its case drawn in fixed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from impl.vllm.load import patches_for
+from proofs.report.html import html_environment
+from proofs.report.index_page import IndexRow, index_html
+from proofs.report.page import reproduce_function, verdict
+from proofs.report.picture import picture
+from proofs.report.reach import reach_of
+from proofs.report.target_info import (
+    TargetInfo,
+    broken_assumption,
+    code_of,
+    digest_of,
+    is_vllm,
+    part_of,
+)
+from proofs.search.describe import counted, describe_case, describe_target
+from spec.assumptions import assumption
+from spec.cases import BookCase
+from spec.claims import claim as claim_of
+from spec.findings import Finding
+
+
+def function_page(
+    finding: Finding, info: TargetInfo, files: Sequence[str], test_name: str | None
+) -> str:
+    """The text of ``report.html``.
+
+    Args:
+        finding: what was found.
+        info: the target it was found on.
+        files: names of the files beside the page.
+        test_name: the ready test among them; ``None`` where there is none.
+    """
+    claim = claim_of(finding.claim)
+    part = part_of(finding, info)
+    broken = broken_assumption(part)
+    values: dict[str, Any] = {
+        "claim": claim,
+        "verdict": verdict(finding),
+        "target": describe_target(finding.target),
+        "code": code_of(part).replace("`", "") if is_vllm(info) else None,
+        "mechanism": finding.mechanism,
+        "fingerprint": finding.fingerprint,
+        "digest": digest_of(info),
+        "picture": picture(finding.function_case),
+        "has_positions": not isinstance(finding.case, BookCase),
+        "observed": finding.observed,
+        "expected": finding.expected,
+        "reach": reach_of(finding),
+        "reproduce": reproduce_function(info, test_name, finding.claim),
+        "files": files,
+        "has_test": test_name is not None,
+        "broken": broken,
+        "assumptions": [a for a in map(assumption, claim.assumptions) if a != broken],
+        "patches": patches_for(part) if is_vllm(info) else (),
+    }
+    return html_environment().get_template("function.html.jinja").render(values)
+
+
+def function_index(
+    findings: Sequence[Finding],
+    folder_names: Sequence[str],
+    files: Sequence[Sequence[str]],
+    info: TargetInfo,
+) -> str:
+    """The text of ``index.html``.
+
+    Args:
+        findings: the violations.
+        folder_names: the folder of each, beside the page.
+        files: of each, the names of the files in its folder beside its page.
+        info: the target they were found on.
+    """
+    rows = [
+        IndexRow(
+            finding.claim,
+            folder,
+            finding.mechanism,
+            describe_target(finding.target),
+            describe_case(finding.case),
+            tuple(names),
+        )
+        for finding, folder, names in zip(findings, folder_names, files, strict=True)
+    ]
+    return index_html(rows, info["name"], counted(len(rows), "violation"), digest_of(info))

@@ -1,0 +1,258 @@
+"""What a pass did and why: who found room, where chunks were cut, what was read and was missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from proofs.report.chunk_reasons import tell_chunk
+from proofs.report.reasons import Before, Reason, Words, rows_of, tokens_of
+from proofs.report.room import Room
+from spec.loop.steps import Call, PassSeen
+from spec.observations import ErrorSeen
+
+
+def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, ...]:
+    """What a pass did, in the order in which it did it.
+
+    Args:
+        step: the pass.
+        before: the state in which it began.
+        words: names.
+    """
+    told: list[Reason] = []
+    scheduled = {entry.request: entry for entry in step.scheduled}
+    seen = Room(step, before, words)
+    order = list(dict.fromkeys([c.request for c in step.calls if c.request >= 0] + [*scheduled]))
+    by_request: dict[int, list[Reason]] = {request: [] for request in order}
+    refused: dict[int, int] = {}
+    for position, call in enumerate(step.calls):
+        if call.request < 0:
+            continue
+        if call.method == "can_allocate" and call.answer is False:
+            refused[call.request] = call.feature
+        by_request[call.request] += _tell_call(step, position, seen, words)
+        seen.apply(call)
+    for request in order:
+        own = by_request[request]
+        entry = scheduled.get(request)
+        if entry is not None or request in refused:
+            own.append(tell_chunk(step, request, entry, refused.get(request), before, words))
+        told += [replace(reason, request=request) for reason in own]
+    told += _tell_evictions(step, before, words)
+    if step.error is not None:
+        told.append(
+            Reason(
+                f"scheduling raises {step.error.type}",
+                step.error.message.rstrip("."),
+                f"raises {step.error.type}",
+                is_bad=True,
+            )
+        )
+    elif not step.scheduled:
+        told.append(Reason("nothing runs", short="nothing runs", is_bad=True))
+    return (*told, *_tell_worker(step, words))
+
+
+def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[Reason]:
+    call = step.calls[position]
+    who = words.request(call.request)
+    if call.method == "check_and_update_cache" and call.answer:
+        return [_tell_hit(call, seen, words)]
+    if call.method == "can_allocate":
+        if call.answer is False:
+            return [_tell_refusal(call, seen, words)]
+        is_used = any(
+            c.method == "allocate" and _key(c) == _key(call) for c in step.calls[position:]
+        )
+        return [_tell_room(call, seen, words, is_used)]
+    if call.method == "allocate_slots" and call.answer is False:
+        return [
+            Reason(
+                f"{who} gets no KV blocks for {tokens_of(call.budget)}",
+                short=f"R{call.request}: no KV blocks for {call.budget}",
+            )
+        ]
+    if call.method == "free":
+        if call.request in step.preempted:
+            return [
+                Reason(
+                    f"{who} is preempted: its references go and it starts again from 0",
+                    short=f"R{call.request} preempted",
+                )
+            ]
+        if seen.is_holder(call.request):
+            return [
+                Reason(
+                    f"{who} gives its references back, since it does not run",
+                    short=f"R{call.request} gives back",
+                )
+            ]
+    return []
+
+
+def _tell_hit(call: Call, seen: Room, words: Words) -> Reason:
+    item, letter, rows = words.item(*_key(call)), words.letter(*_key(call)), words.rows(*_key(call))
+    stored = seen.rows_of(words.feature(*_key(call)).identifier)
+    text = f"{words.request(call.request)} finds {item} in the book and takes a reference"
+    if stored in (None, rows):
+        return Reason(text, short=f"{letter}: hit")
+    return Reason(
+        text,
+        f"the hash is the same; its entry has {rows_of(stored)}, and {item} has {rows}",
+        f"{letter}: hit, {stored} rows for {rows}",
+        is_bad=True,
+    )
+
+
+def _key(call: Call) -> tuple[int, int]:
+    return call.request, call.feature
+
+
+def _tell_room(call: Call, seen: Room, words: Words, is_used: bool) -> Reason:
+    item, rows = words.item(*_key(call)), words.rows(*_key(call))
+    wanted = f"{call.chosen} + {rows}" if call.chosen else str(rows)
+    because = short = ""
+    if seen.is_sure:
+        because = f"{wanted} <= {seen.value}, the rows that are free or can be freed"
+        short = f"room for {words.letter(*_key(call))}: {wanted} <= {seen.value}"
+    return Reason(
+        f"{item} gets room and is to be encoded"
+        if is_used
+        else f"{item} gets room, and is not encoded in the end",
+        because,
+        short or f"{words.letter(*_key(call))}: to be encoded",
+    )
+
+
+def _tell_refusal(call: Call, seen: Room, words: Words) -> Reason:
+    item, letter = words.item(*_key(call)), words.letter(*_key(call))
+    rows = words.rows(*_key(call))
+    if rows > call.budget:
+        return Reason(
+            f"{item} is refused: the encoder budget is used up",
+            f"{rows} <= {call.budget} is false",
+            f"{letter} refused: {rows} <= {call.budget} false",
+        )
+    held = " and ".join(
+        f"{words.letters[name]} by {words.request(holder)}" for name, holder in seen.holders()
+    )
+    still = f"; still referenced: {held}" if held else ""
+    if not seen.is_sure:
+        return Reason(f"{item} gets no room{still}", "", f"no room for {letter}")
+    wanted = f"{call.chosen} + {rows}" if call.chosen else str(rows)
+    chosen = f", {rows_of(call.chosen)} chosen before it" if call.chosen else ""
+    return Reason(
+        f"{item} gets no room",
+        f"{wanted} <= {seen.value} is false: {seen.value} of "
+        f"{rows_of(words.config.encoder_cache_size)} to be had{chosen}{still}",
+        f"no room for {letter}: {wanted} <= {seen.value} false",
+    )
+
+
+def _tell_evictions(step: PassSeen, before: Before, words: Words) -> list[Reason]:
+    after = {name for name, _ in step.state.book.references}
+    gone = [name for name, _ in before.state.book.references if name not in after]
+    told = []
+    for name in dict.fromkeys([*gone, *step.notices]):
+        letter = words.letters.get(name, name)
+        is_live = name in after
+        if words.config.is_encoder_decoder:
+            text = f"the worker is told to drop {letter}"
+            told.append(Reason(text, "its step has run", is_detail=True))
+            continue
+        told.append(
+            Reason(
+                f"the worker is told to drop {letter}, which is in the book"
+                if is_live
+                else f"{letter} is evicted to make room",
+                "" if is_live else "nobody references it",
+                f"{letter}: told to drop, but live" if is_live else f"{letter} evicted",
+                is_bad=is_live,
+            )
+        )
+    return told
+
+
+def _tell_worker(step: PassSeen, words: Words) -> list[Reason]:
+    worker = step.worker
+    if worker is None:
+        return []
+    told = []
+    done = {(encoding.request, encoding.feature) for encoding in worker.encoded}
+    skipped = [key for key in step.encoder_inputs if key not in done]
+    if done:
+        text = f"the worker encodes {_items(sorted(done), words)}"
+        told.append(Reason(text, is_detail=True))
+    if skipped:
+        told.append(
+            Reason(
+                f"the worker does not encode {_items(skipped, words)}",
+                "it has its tensor already, or lacks its raw data",
+                "not encoded: " + ", ".join(words.letter(*key) for key in skipped),
+            )
+        )
+    if not words.config.is_encoder_decoder:
+        told += _tell_reads(step, words)
+    for reader, read in (("target", worker.target), ("drafter", worker.drafter)):
+        if read is not None and read.error is not None:
+            told.append(
+                Reason(
+                    f"the {reader}'s gather raises {_error(read.error)}",
+                    short=f"{reader}'s gather raises",
+                    is_bad=True,
+                )
+            )
+    return told
+
+
+def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
+    """What is read and not on the worker, with the boundary test."""
+    assert step.worker is not None
+    told = []
+    resident = {name for name, _ in step.worker.contents}
+    ahead = words.config.gather_lookahead if step.worker.drafter is not None else 0
+    for entry in step.scheduled:
+        start, count = entry.num_computed_tokens, entry.num_scheduled_tokens
+        for index, one in enumerate(words.features(entry.request)):
+            if one.identifier in resident:
+                continue
+            letter = words.letter(entry.request, index)
+            if one.has_row_in(start, start + count):
+                told.append(
+                    Reason(
+                        f"the target reads {words.item(entry.request, index)}, which is not on the "
+                        "worker",
+                        short=f"target: {letter} is missing",
+                        is_bad=True,
+                        request=entry.request,
+                    )
+                )
+            elif ahead and one.has_row_in(start + ahead, start + count + ahead):
+                at_boundary = one.offset >= start + count
+                test = f"{one.offset} >= {start} + {count} is {'true' if at_boundary else 'false'}"
+                told.append(
+                    Reason(
+                        f"the drafter, {tokens_of(ahead)} ahead, reads "
+                        f"{words.item(entry.request, index)}, which is not on the worker",
+                        f"{test}: {letter} "
+                        + (
+                            "lies at the boundary, and may be missing"
+                            if at_boundary
+                            else "begins inside the processed range, and must be there"
+                        ),
+                        f"{letter} missing; {test}",
+                        is_bad=not at_boundary,
+                        request=entry.request,
+                    )
+                )
+    return told
+
+
+def _error(error: ErrorSeen) -> str:
+    message = error.message.rstrip(".")
+    return f"{error.type}: {message}" if message else error.type
+
+
+def _items(keys: Iterable[tuple[int, int]], words: Words) -> str:
+    return ", ".join(words.item(*key) for key in keys)
