@@ -10,10 +10,15 @@ import click
 from spec.verdict import INTERRUPTED_EXIT_CODE
 
 _COMMANDS = {
+    "ablate": ("proofs.ablate_command", "ablate"),
     "bench": ("proofs.bench_command", "bench"),
+    "claims": ("proofs.claims_command", "claims"),
     "check": ("proofs.check_command", "check"),
+    "explore": ("proofs.explore_command", "explore"),
+    "lint-config": ("proofs.lint_config_command", "lint_config"),
     "prove": ("proofs.source_command", "prove_command"),
     "replay": ("proofs.replay_command", "replay"),
+    "report": ("proofs.report_command", "report"),
     "sweep": ("proofs.sweep_command", "sweep"),
     "vllm": ("proofs.vllm_command", "vllm"),
 }

@@ -1,0 +1,52 @@
+"""``residency claims``: every claim and what closes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from proofs.ledger_build import build_ledger
+from proofs.ledger_gaps import gaps
+from proofs.ledger_present import print_gaps, print_table, record_lines, to_json
+from spec.errors import InputError
+from spec.loop.claims import any_claim
+from spec.trace import require_writable, write_atomically
+from spec.verdict import Verdict, exit_code
+
+_OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("claims")
+@click.argument("claim", required=False)
+@click.option("--json", "json_file", type=_OUTPUT, help="Write the records as JSON.")
+@click.pass_context
+def claims(context: click.Context, claim: str | None, json_file: Path | None) -> None:
+    """Show every claim and what closes it, or all about one CLAIM.
+
+    Proofs, or why only search covers it; where it is searched; a witness, run now, in which its
+    premise happens; the switches that break it; its assumptions, and what breaks without each; the
+    tests to look at. Exit code: 0 all closed, 2 wrong use, 5 something is missing.
+    """
+    try:
+        if claim is not None:
+            any_claim(claim)
+        if json_file is not None:
+            require_writable(json_file)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    console = Console()
+    ledger = build_ledger()
+    records = ledger.claims if claim is None else (ledger.claim(claim),)
+    if claim is None:
+        print_table(ledger, console)
+    else:
+        for line in record_lines(records[0], ledger):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if json_file is not None:
+        write_atomically(json_file, json.dumps(to_json(ledger, records), indent=2) + "\n")
+    missing = gaps(ledger)
+    print_gaps(missing, console)
+    context.exit(exit_code([Verdict.ERROR if missing else Verdict.PROVED]))
