@@ -20,6 +20,7 @@ from spec.claims import CLAIMS
 from spec.feature import Feature
 from spec.findings import Finding
 from spec.monitor import check, check_runners_agree
+from tests.chromium import NO_BROWSER, chromium
 
 CUDA_UNTESTED = (
     "CUDA WAS NOT TESTED: no CUDA device here; every test that takes a device ran on cpu only"
@@ -51,15 +52,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("device", ["cpu", *cuda])
 
 
-def pytest_report_header() -> str | None:
-    """Say first when CUDA is not tested."""
-    return None if torch.cuda.is_available() else CUDA_UNTESTED
+def _untested() -> list[str]:
+    """What cannot be tested here."""
+    cuda = [] if torch.cuda.is_available() else [CUDA_UNTESTED]
+    return [*cuda, *([] if chromium() else [NO_BROWSER])]
+
+
+def pytest_report_header() -> list[str]:
+    """Say first what is not tested."""
+    return _untested()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say last when CUDA was not tested."""
-    if not torch.cuda.is_available():
-        terminalreporter.write_line(CUDA_UNTESTED, red=True, bold=True)
+    """Say last what was not tested."""
+    for line in _untested():
+        terminalreporter.write_line(line, red=True, bold=True)
 
 
 def drawn(strategy: SearchStrategy[Case], count: int) -> list[Case]:
