@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from spec.feature import Feature
 from spec.loop.config import EngineConfig
-from spec.loop.scenario import Continuation, Scenario, ScenarioRequest
+from spec.loop.scenario import Continuation, FailedLoad, Scenario, ScenarioRequest
 
 RELEASE = "0.33.0"
 
@@ -175,5 +175,104 @@ FOUND: tuple[FoundFault, ...] = (
                 ScenarioRequest(3, continuations=(Continuation(0, 1),)),
             ),
         ),
+    ),
+    FoundFault(
+        "next-turn-behind-kept-item",
+        "no-stall",
+        "the item that a turn's end leaves referenced is not let go when the next turn begins: "
+        "where the next item does not fit beside it, the session waits for ever",
+        "Scheduler.update_from_output, free before the placeholders shrink",
+        "asynchronous scheduling and streaming input, a cache too small for an item of either turn",
+        Scenario(
+            _config(1, 1, async_depth=1),
+            (
+                ScenarioRequest(
+                    1,
+                    (Feature(0, 1, "A"),),
+                    continuations=(Continuation(0, 1, (Feature(0, 1, "B"),)),),
+                ),
+            ),
+        ),
+    ),
+    FoundFault(
+        "failed-load-keeps-placeholders",
+        "no-stall",
+        "a load that fails leaves the placeholders of what is in flight: the request waits for a "
+        "token that nobody computes, or an output computed without the KV is emitted",
+        "Scheduler._update_requests_with_invalid_blocks",
+        "asynchronous scheduling, a store that loads within the step, failed loads recomputed; no "
+        "item, no drafter",
+        Scenario(
+            EngineConfig(1, 8, 8, num_kv_blocks=8, prefix_caching=True, async_depth=1),
+            (ScenarioRequest(2, prefix_hits=(1,), failed_loads=(FailedLoad(0, 0),)),),
+        ),
+    ),
+    FoundFault(
+        "failed-load-keeps-item-ahead",
+        "no-stall",
+        "a load that fails sets a request back before an item, and it keeps the one behind: where "
+        "both do not fit, it never runs again",
+        "Scheduler._update_requests_with_invalid_blocks",
+        "a store that loads within the step, failed loads recomputed, a cache too small for two "
+        "neighbouring items; no drafter",
+        Scenario(
+            EngineConfig(4, 8, 2, num_kv_blocks=60, prefix_caching=True),
+            (
+                ScenarioRequest(
+                    4,
+                    (Feature(0, 2, "A"), Feature(2, 2, "B")),
+                    prefix_hits=(3,),
+                    failed_loads=(FailedLoad(0, 0),),
+                ),
+            ),
+        ),
+    ),
+    FoundFault(
+        "reservation-against-alignment",
+        "no-stall",
+        "a chunk that ends at a block close to the prompt's end is shortened; the next one is cut "
+        "at that block again and shortened to nothing",
+        "Scheduler._reserve_prefill_lookahead, after Scheduler._mamba_block_aligned_split",
+        "a hybrid model with prefix caching, a drafter of two modules or more, a budget left of "
+        "one block; no item",
+        Scenario(
+            EngineConfig(
+                16, 8, 8, num_kv_blocks=4, block_size=16, block_alignment=16, **_TWO_MODULES
+            ),
+            (ScenarioRequest(17),),
+        ),
+    ),
+    FoundFault(
+        "skipped-request-keeps-reference",
+        "no-idle-references",
+        "a waiting request that finds its item cached and is then given no token keeps the "
+        "reference while it waits",
+        "Scheduler.schedule, where a request without tokens is skipped",
+        "a drafter of two modules or more, a repeated item, little budget left",
+        Scenario(
+            _config(4, 1, **_TWO_MODULES),
+            (
+                ScenarioRequest(2, (Feature(0, 1, "A"),), max_tokens=6),
+                ScenarioRequest(2, (Feature(0, 1, "A"),), arrival=1),
+                ScenarioRequest(1, (Feature(0, 1, "B"),), arrival=1),
+            ),
+        ),
+    ),
+    FoundFault(
+        "evicted-identifier-comes-back",
+        "fresh-tensor",
+        "an identifier that is evicted and allocated again in one pass, with another number of "
+        "rows, is not encoded: the old tensor is read, past the check for such an identifier",
+        "EncoderRunner.prepare_mm_inputs, with EncoderCacheManager.get_freed_mm_hashes",
+        "an identifier of the client's used for two contents, runner V2; no drafter",
+        Scenario(
+            _config(8, 3),
+            (
+                ScenarioRequest(2, (Feature(0, 2, "X"),), contents=("one",)),
+                ScenarioRequest(2, (Feature(0, 2, "Y"),), arrival=1),
+                ScenarioRequest(1, (Feature(0, 1, "X"),), arrival=1, contents=("another",)),
+            ),
+        ),
+        ("V2",),
     ),
 )
