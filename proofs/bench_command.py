@@ -1,13 +1,15 @@
-"""``residency bench``: how fast the reference is."""
+"""``residency bench``: how fast the loop is, and what it holds on to."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import torch
@@ -15,22 +17,40 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from impl.reference.loop_target import ReferenceLoop
 from impl.target import RUNNERS
 from impl.tensors import TensorSettings
-from proofs.loop.benchmark import Measurement, benchmark_scenario, measure
+from impl.vllm.loop_target import VllmLoop
+from proofs.loop.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
+from proofs.loop.memory import Held, held_after
+from proofs.replaying import TargetChoice
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE
 
-JSON_SCHEMA_VERSION = 1
+JSON_SCHEMA_VERSION = 2
 
 
 @click.group("bench")
 def bench() -> None:
-    """Measure how fast the reference is. Nothing passes or fails here."""
+    """Measure how fast the loop is. Nothing passes or fails here."""
 
 
 @bench.command("loop")
+@click.option(
+    "--target",
+    "target_name",
+    type=click.Choice(["reference", "vllm"]),
+    default="reference",
+    show_default=True,
+    help="Our reference implementation, or a real vLLM.",
+)
+@click.option("--release", help="Release of vLLM, such as 0.33.0; fetched when it is not cached.")
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
+)
 @click.option(
     "--requests",
     "num_requests",
@@ -44,7 +64,7 @@ def bench() -> None:
     type=click.FloatRange(min=0),
     default=2.0,
     show_default=True,
-    help="Time for each row; three repetitions are made all the same.",
+    help="Time for all rows of a runner; three repetitions are made all the same.",
 )
 @click.option(
     "--runner",
@@ -57,18 +77,37 @@ def bench() -> None:
     "--device", default="cpu", show_default=True, help="cpu or cuda; none leaves tensors out."
 )
 @click.option(
+    "--memory",
+    "num_examples",
+    type=click.IntRange(min=1),
+    help="Also run this many drawn scenarios with the monitor, then as many again, then twice as "
+    "many, and show what the process holds after each.",
+)
+@click.option(
     "--json",
     "json_file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the results to this file.",
 )
 def loop(
-    *, num_requests: int, seconds: float, runner: str, device: str, json_file: Path | None
+    *,
+    target_name: Literal["reference", "vllm"],
+    release: str | None,
+    source: Path | None,
+    num_requests: int,
+    seconds: float,
+    runner: str,
+    device: str,
+    num_examples: int | None,
+    json_file: Path | None,
 ) -> None:
-    """Passes per second of the closed loop on a fixed scenario, on one core.
+    """Passes and steps per second of the closed loop on a fixed scenario, on one core.
 
-    A pass counts with its worker step and its update. Passes/s is the median over several runs of
-    the scenario in this process, after one that is not counted.
+    A pass counts with its worker step and its update; a step is an event, a pass or an update of
+    the trace. The modes run by turns; each number is the median over the runs of its mode in this
+    process, after one that is not counted; imports are not counted. Both rates are per second of
+    processor time, as is the ratio to the loop without a recorder; "by clock" are passes per second
+    of real time.
 
     Exits 0 when everything was measured, 2 for wrong input and 130 after Ctrl-C.
     """
@@ -78,18 +117,35 @@ def loop(
         tensors = None if device == "none" else TensorSettings(device=device)
         if tensors is not None:
             tensors.require_device()
+        choice = TargetChoice(target_name, release, source)
+        choice.refuse_contradictions()
+        named = choice.vllm()
+        target: Target = ReferenceLoop() if named is None else VllmLoop(named.source)
         torch.set_num_threads(1)
         runners = [name for name in RUNNERS if runner in (name, "both")]
         scenario = benchmark_scenario(num_requests)
         measured = [
             measurement
             for name in runners
-            for measurement in measure(scenario, name, tensors, seconds)
+            for measurement in measure(target, scenario, name, tensors, seconds)
         ]
         machine = _machine(tensors)
-        Console(highlight=False).print(_table(measured, num_requests, machine))
+        console = Console(highlight=False)
+        console.print(_table(measured, f"{target.name}, {num_requests} requests", machine))
+        held: list[Held] = []
+        if num_examples is not None:
+            held += held_after(target, [num_examples, 2 * num_examples, 4 * num_examples])
+            console.print(_memory_table(held))
         if json_file is not None:
-            write_atomically(json_file, _to_json(measured, num_requests, machine))
+            document = {
+                "schema": JSON_SCHEMA_VERSION,
+                "target": target.name,
+                "requests": num_requests,
+                "machine": machine,
+                "results": _to_json(measured),
+                "memory": [asdict(one) for one in held],
+            }
+            write_atomically(json_file, json.dumps(document, indent=2) + "\n")
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
@@ -103,6 +159,7 @@ def _machine(tensors: TensorSettings | None) -> dict[str, str]:
     machine = {
         "platform": platform.platform(),
         "processor": _processor(),
+        "cores": str(os.cpu_count()),
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
@@ -123,9 +180,9 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _table(measured: Sequence[Measurement], num_requests: int, machine: dict[str, str]) -> Table:
+def _table(measured: Sequence[Measurement], what: str, machine: dict[str, str]) -> Table:
     table = Table(
-        title=f"closed loop of the reference, {num_requests} requests",
+        title=f"closed loop of {what}",
         caption=", ".join(f"{name} {value}" for name, value in machine.items()),
         title_justify="left",
         caption_justify="left",
@@ -133,36 +190,52 @@ def _table(measured: Sequence[Measurement], num_requests: int, machine: dict[str
     )
     table.add_column("mode", no_wrap=True)
     table.add_column("runner")
-    for head in ("passes/s", "fastest", "passes", "runs"):
-        table.add_column(head, justify="right")
-    for one in measured:
+    for head in ("passes/s", "steps/s", "ratio", "by clock", "runs"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one, ratio in _with_ratios(measured):
         table.add_row(
             one.mode,
             one.runner,
-            f"{one.passes_per_second:,.0f}",
-            f"{one.fastest:,.0f}",
-            str(one.passes),
-            str(len(one.seconds)),
+            f"{one.passes / one.cpu:,.0f}",
+            f"{one.steps / one.cpu:,.0f}",
+            f"{ratio:.2f}",
+            f"{one.passes / one.wall:,.0f}",
+            str(len(one.cpu_seconds)),
         )
     return table
 
 
-def _to_json(measured: Sequence[Measurement], num_requests: int, machine: dict[str, str]) -> str:
-    results: list[dict[str, Any]] = [
+def _with_ratios(measured: Sequence[Measurement]) -> list[tuple[Measurement, float]]:
+    """Each measurement with its processor time in that of the plain loop on its runner."""
+    plain = {one.runner: one for one in measured if one.mode == PLAIN}
+    return [(one, one.times(plain[one.runner])) for one in measured]
+
+
+def _memory_table(held: Sequence[Held]) -> Table:
+    table = Table(title="what the process holds", title_justify="left", box=box.SIMPLE)
+    table.add_column("after scenarios", no_wrap=True)
+    for one in held:
+        table.add_column(f"{one.num_scenarios:,}", justify="right")
+    table.add_row("resident MiB", *(f"{one.resident_bytes / 2**20:,.1f}" for one in held))
+    for name in held[0].objects:
+        table.add_row(f"live {name}", *(f"{one.objects[name]:,}" for one in held))
+    table.add_row("live objects", *(f"{one.num_objects:,}" for one in held))
+    return table
+
+
+def _to_json(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
+    return [
         {
             "mode": one.mode,
             "runner": one.runner,
-            "passes_per_second": round(one.passes_per_second, 1),
-            "fastest": round(one.fastest, 1),
             "passes": one.passes,
-            "seconds": [round(seconds, 6) for seconds in one.seconds],
+            "steps": one.steps,
+            "passes_per_second": round(one.passes / one.cpu, 1),
+            "steps_per_second": round(one.steps / one.cpu, 1),
+            "passes_per_second_by_the_clock": round(one.passes / one.wall, 1),
+            "ratio": round(ratio, 3),
+            "cpu_seconds": [round(seconds, 6) for seconds in one.cpu_seconds],
+            "wall_seconds": [round(seconds, 6) for seconds in one.wall_seconds],
         }
-        for one in measured
+        for one, ratio in _with_ratios(measured)
     ]
-    document = {
-        "schema": JSON_SCHEMA_VERSION,
-        "requests": num_requests,
-        "machine": machine,
-        "results": results,
-    }
-    return json.dumps(document, indent=2) + "\n"

@@ -10,7 +10,10 @@ from impl.reference.kv_blocks import KvBlocks
 from impl.reference.request import Request
 from impl.reference.scheduled_request import SchedulerRequest
 from impl.reference.scheduler import Scheduler
+from spec.loop.quick import quick
 from spec.loop.steps import Call, EngineState, LoopBookState, RequestState
+
+_call, _request_state = quick(Call), quick(RequestState)
 
 
 class CallLog:
@@ -51,7 +54,7 @@ class RecordingBook:
         """As the book's, kept with its answer."""
         hit = self.inner.check_and_update_cache(request, input_id)
         index = self._log.indices[request.request_id]
-        self._log.calls.append(Call("check_and_update_cache", index, input_id, hit))
+        self._log.calls.append(_call("check_and_update_cache", index, input_id, hit))
         return hit
 
     def has_other_rows(self, request: Request, input_id: int) -> bool:
@@ -59,7 +62,7 @@ class RecordingBook:
         unlike = self.inner.has_other_rows(request, input_id)
         if unlike:
             index = self._log.indices[request.request_id]
-            self._log.calls.append(Call("check_and_update_cache", index, input_id))
+            self._log.calls.append(_call("check_and_update_cache", index, input_id))
         return unlike
 
     def can_allocate(
@@ -75,7 +78,7 @@ class RecordingBook:
         )
         index = self._log.indices[request.request_id]
         self._log.calls.append(
-            Call(
+            _call(
                 "can_allocate",
                 index,
                 input_id,
@@ -89,7 +92,7 @@ class RecordingBook:
     def allocate(self, request: Request, input_id: int) -> None:
         """As the book's, kept."""
         self.inner.allocate(request, input_id)
-        self._log.calls.append(Call("allocate", self._log.indices[request.request_id], input_id))
+        self._log.calls.append(_call("allocate", self._log.indices[request.request_id], input_id))
 
     def get_cached_input_ids(self, request: Request) -> set[int]:
         """As the book's; a question that changes nothing is not kept."""
@@ -99,17 +102,17 @@ class RecordingBook:
         """As the book's, kept."""
         self.inner.free_encoder_input(request, input_id)
         index = self._log.indices[request.request_id]
-        self._log.calls.append(Call("free_encoder_input", index, input_id))
+        self._log.calls.append(_call("free_encoder_input", index, input_id))
 
     def free(self, request: Request) -> None:
         """As the book's, kept."""
         self.inner.free(request)
-        self._log.calls.append(Call("free", self._log.indices[request.request_id]))
+        self._log.calls.append(_call("free", self._log.indices[request.request_id]))
 
     def cancel(self, request: Request, input_id: int) -> None:
         """As the book's, kept."""
         self.inner.cancel(request, input_id)
-        self._log.calls.append(Call("cancel", self._log.indices[request.request_id], input_id))
+        self._log.calls.append(_call("cancel", self._log.indices[request.request_id], input_id))
 
     def get_freed_mm_hashes(self) -> list[str]:
         """As the book's; what it returns is seen in the output."""
@@ -118,7 +121,7 @@ class RecordingBook:
     def reset(self) -> None:
         """As the book's, kept."""
         self.inner.reset()
-        self._log.calls.append(Call("reset"))
+        self._log.calls.append(_call("reset"))
 
 
 class RecordingKvBlocks(KvBlocks):
@@ -129,7 +132,9 @@ class RecordingKvBlocks(KvBlocks):
     def allocate_slots(self, request: SchedulerRequest, num_tokens: int) -> bool:
         """As the pool's, kept with its answer."""
         fits = super().allocate_slots(request, num_tokens)
-        self.log.calls.append(Call("allocate_slots", request.index, answer=fits, budget=num_tokens))
+        self.log.calls.append(
+            _call("allocate_slots", request.index, answer=fits, budget=num_tokens)
+        )
         return fits
 
 
@@ -139,7 +144,7 @@ def engine_state(
     """What the scheduler holds, for the requests that have arrived."""
     return EngineState(
         tuple(
-            RequestState(
+            _request_state(
                 request.index,
                 request.status,
                 request.num_computed_tokens,

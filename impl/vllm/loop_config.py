@@ -82,7 +82,6 @@ class Schedulers:
         self._named = scheduler_class
         self._config: Any = loaded.module("config")
         self._configs: dict[_Kind, Any] = {}
-        self._kv_configs: dict[tuple[int, int], Any] = {}
         manager = "v1.core.encoder_cache_manager"
         self._books = {
             False: require(loaded, manager, "EncoderCacheManager"),
@@ -182,18 +181,16 @@ class Schedulers:
             scheduler.cache_config.block_size = config.block_alignment
 
     def _kv_config(self, num_blocks: int, block_size: int) -> Any:
-        key = (num_blocks, block_size)
-        if key not in self._kv_configs:
-            interface: Any = self._loaded.module("v1.kv_cache_interface")
-            spec = interface.FullAttentionSpec(
-                block_size=block_size, num_kv_heads=1, head_size=1, dtype=torch.float32
-            )
-            self._kv_configs[key] = interface.KVCacheConfig(
-                num_blocks=num_blocks,
-                kv_cache_tensors=[],
-                kv_cache_groups=[interface.KVCacheGroupSpec(["layer"], spec)],
-            )
-        return self._kv_configs[key]
+        # Made anew for each scenario: scenarios have ever new numbers of blocks to remember.
+        interface: Any = self._loaded.module("v1.kv_cache_interface")
+        spec = interface.FullAttentionSpec(
+            block_size=block_size, num_kv_heads=1, head_size=1, dtype=torch.float32
+        )
+        return interface.KVCacheConfig(
+            num_blocks=num_blocks,
+            kv_cache_tensors=[],
+            kv_cache_groups=[interface.KVCacheGroupSpec(["layer"], spec)],
+        )
 
     def _build(self, kind: _Kind) -> Any:
         make = self._config

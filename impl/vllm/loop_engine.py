@@ -13,6 +13,7 @@ from impl.vllm.loop_updates import InFlight, Updates
 from impl.vllm.loop_worker import Worker
 from impl.vllm.loop_world import World
 from spec.loop.events import events_by_pass
+from spec.loop.quick import quick
 from spec.loop.scenario import Scenario
 from spec.loop.steps import (
     EngineState,
@@ -25,6 +26,9 @@ from spec.loop.steps import (
     UpdateSeen,
 )
 from spec.observations import ErrorSeen, request_name
+
+_pass_seen, _update_seen = quick(PassSeen), quick(UpdateSeen)
+_scheduled_request = quick(ScheduledRequest)
 
 
 class VllmEngine:
@@ -129,7 +133,7 @@ class VllmEngine:
         return EventSeen(index, event, request, calls, continued, self._state(), error)
 
     def _record_pass(self, index: int) -> tuple[PassSeen, InFlight | None]:
-        known = set(self._rejected)
+        num_rejected = len(self._rejected)
         try:
             pending = self._schedule()
         except Exception as error:
@@ -141,14 +145,14 @@ class VllmEngine:
             for name, features in output.scheduled_encoder_inputs.items()
             for feature in features
         ]
-        seen_pass = PassSeen(
+        seen_pass = _pass_seen(
             index,
             calls,
             pending.batch,
             tuple(inputs),
             tuple(output.free_encoder_mm_hashes),
             self._preempted,
-            tuple([index for index in self._rejected if index not in known]),
+            tuple([*self._rejected][num_rejected:]),
             state,
             self._worker.execute(output),
         )
@@ -158,11 +162,11 @@ class VllmEngine:
         outcomes: list[Outcome] = []
         error = None
         try:
-            outcomes += self._updates.update(due)
+            outcomes = self._updates.update(due)
         except Exception as raised:
             error = _seen(raised)
         calls, continued = self._log.take(), self._log.take_continued()
-        return UpdateSeen(due.index, tuple(outcomes), calls, continued, self._state(), error)
+        return _update_seen(due.index, tuple(outcomes), calls, continued, self._state(), error)
 
     def _schedule(self) -> InFlight:
         scheduler = self._scheduler
@@ -181,7 +185,7 @@ class VllmEngine:
         drafts = output.scheduled_spec_decode_tokens
         batch = tuple(
             [
-                ScheduledRequest(
+                _scheduled_request(
                     self._indices[name],
                     progress[name],
                     num_tokens,

@@ -5,10 +5,14 @@ The methods of the book and of the KV manager are wrapped on the instance; they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from spec.loop.quick import quick
 from spec.loop.steps import Call, EngineState, LoopBookState, RequestState, Status
+
+_call, _engine_state, _request_state = quick(Call), quick(EngineState), quick(RequestState)
+_NO_CALLS: tuple[Call, ...] = ()
 
 
 class CallLog:
@@ -25,12 +29,18 @@ class CallLog:
 
     def take(self) -> tuple[Call, ...]:
         """All calls so far, once."""
-        calls, self.calls = tuple(self.calls), []
+        if not self.calls:
+            return _NO_CALLS
+        calls = tuple(self.calls)
+        self.calls.clear()
         return calls
 
     def take_continued(self) -> tuple[tuple[int, int], ...]:
         """Requests whose next turn began, with its first position, once."""
-        continued, self.continued = tuple(self.continued), []
+        if not self.continued:
+            return ()
+        continued = tuple(self.continued)
+        self.continued.clear()
         return continued
 
 
@@ -51,33 +61,33 @@ def _record_book(book: Any, log: CallLog) -> None:
     def check_and_update_cache(request: Any, input_id: int) -> bool:
         hit: bool = check(request, input_id)
         index = indices[request.request_id]
-        log.calls.append(Call("check_and_update_cache", index, input_id, hit))
+        log.calls.append(_call("check_and_update_cache", index, input_id, hit))
         return hit
 
     def can_allocate(request: Any, input_id: int, budget: int, chosen: int) -> bool:
         answer: bool = fits(request, input_id, budget, chosen)
         index = indices[request.request_id]
-        log.calls.append(Call("can_allocate", index, input_id, answer, budget, chosen))
+        log.calls.append(_call("can_allocate", index, input_id, answer, budget, chosen))
         return answer
 
     def recorded_allocate(request: Any, input_id: int) -> None:
         allocate(request, input_id)
-        log.calls.append(Call("allocate", indices[request.request_id], input_id))
+        log.calls.append(_call("allocate", indices[request.request_id], input_id))
 
     def free_encoder_input(request: Any, input_id: int) -> None:
         drop(request, input_id)
-        log.calls.append(Call("free_encoder_input", indices[request.request_id], input_id))
+        log.calls.append(_call("free_encoder_input", indices[request.request_id], input_id))
 
     def recorded_free(request: Any) -> None:
         # A book that frees input by input is seen as one call, as it was made.
         before = len(log.calls)
         free(request)
         del log.calls[before:]
-        log.calls.append(Call("free", indices[request.request_id]))
+        log.calls.append(_call("free", indices[request.request_id]))
 
     def recorded_reset() -> None:
         reset()
-        log.calls.append(Call("reset"))
+        log.calls.append(_call("reset"))
 
     book.check_and_update_cache = check_and_update_cache
     book.can_allocate = can_allocate
@@ -99,9 +109,7 @@ def _record_kv_blocks(kv_blocks: Any, log: CallLog) -> None:
         blocks = allocate(request, num_new_tokens, *args, **kwargs)
         index = log.indices[request.request_id]
         answer = blocks is not None
-        log.calls.append(
-            Call("allocate_slots", index, answer=answer, budget=before + num_new_tokens)
-        )
+        log.calls.append(_call("allocate_slots", index, -1, answer, before + num_new_tokens))
         return blocks
 
     kv_blocks.allocate_slots = allocate_slots
@@ -114,7 +122,7 @@ def _record_rejections(scheduler: Any, log: CallLog) -> None:
         rejected = reject(request, input_id, *args, **kwargs)
         if rejected:
             index = log.indices[request.request_id]
-            log.calls.append(Call("check_and_update_cache", index, input_id))
+            log.calls.append(_call("check_and_update_cache", index, input_id))
         return rejected
 
     scheduler._reject_on_encoder_cache_embed_mismatch = recorded
@@ -133,6 +141,9 @@ def _record_turns(scheduler: Any, log: CallLog) -> None:
 
 class StateReader:
     """Reads what a scheduler holds.
+
+    Parts that are as they were when last read are the same objects again: they are compared here
+    once, and whoever judges them can tell at a glance.
 
     Args:
         scheduler: the real scheduler.
@@ -155,26 +166,33 @@ class StateReader:
         # In the order in which the scheduler looks at them.
         names = ("kv_holding_waiting", "skipped_waiting", "waiting")
         self._queues = [name for name in names if hasattr(scheduler, name)]
+        self._states: dict[int, tuple[tuple[Any, ...], RequestState]] = {}
+        self._entries: tuple[dict[str, list[Any]], tuple[tuple[str, tuple[int, ...]], ...]] = (
+            {},
+            (),
+        )
+        self._book_state: LoopBookState | None = None
 
-    def read(self, requests: Mapping[int, Any], rejected: Iterable[int]) -> EngineState:
+    def read(self, requests: Mapping[int, Any], rejected: Collection[int]) -> EngineState:
         """The state of the requests that have arrived, of the queues and of the book."""
-        refused = frozenset(rejected)
+        indices, states, blocks = self._indices, self._states, self._blocks
         found = []
         for index, request in requests.items():
-            status: Status = "rejected" if index in refused else "finished"
-            found.append(
-                RequestState(
-                    index,
-                    self._statuses.get(request.status, status),
-                    request.num_computed_tokens,
-                    request.num_output_placeholders,
-                    len(request.spec_token_ids),
-                    request.num_tokens,
-                    len(self._blocks.get(request.request_id, ())),
-                )
+            status: Status = "rejected" if index in rejected else "finished"
+            values = (
+                index,
+                self._statuses.get(request.status, status),
+                request.num_computed_tokens,
+                request.num_output_placeholders,
+                len(request.spec_token_ids),
+                request.num_tokens,
+                len(blocks.get(request.request_id, ())),
             )
-        indices = self._indices
-        return EngineState(
+            known = states.get(index)
+            if known is None or known[0] != values:
+                states[index] = known = (values, _request_state(*values))
+            found.append(known[1])
+        return _engine_state(
             tuple(found),
             self._waiting(),
             tuple([indices[request.request_id] for request in self._scheduler.running]),
@@ -192,20 +210,41 @@ class StateReader:
     def _book(self) -> LoopBookState:
         book = self._scheduler.encoder_cache_manager
         cached = getattr(book, "cached", None)
-        if cached is None:
-            return LoopBookState((), (), book.num_free_slots, None)
-        indices = self._indices
-        return LoopBookState(
-            tuple(
+        references: tuple[tuple[str, tuple[int, ...]], ...] = ()
+        freeable: tuple[str, ...] = ()
+        num_freeable_slots = None
+        if cached is not None:
+            references = self._references(cached)
+            freeable = tuple(book.freeable)
+            num_freeable_slots = book.num_freeable_slots
+        known = self._book_state
+        if (
+            known is None
+            or known.references is not references
+            or known.freeable != freeable
+            or known.num_free_slots != book.num_free_slots
+            or known.num_freeable_slots != num_freeable_slots
+        ):
+            known = LoopBookState(references, freeable, book.num_free_slots, num_freeable_slots)
+            self._book_state = known
+        return known
+
+    def _references(
+        self, cached: Mapping[str, Iterable[Any]]
+    ) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        entries = {name: list(holders) for name, holders in cached.items()}
+        known, references = self._entries
+        # Two dictionaries are equal in whatever order their keys are; a record keeps the order.
+        if entries != known or list(entries) != list(known):
+            indices = self._indices
+            references = tuple(
                 [
                     (name, tuple([indices[_holder(holder)] for holder in holders]))
-                    for name, holders in cached.items()
+                    for name, holders in entries.items()
                 ]
-            ),
-            tuple(book.freeable),
-            book.num_free_slots,
-            book.num_freeable_slots,
-        )
+            )
+            self._entries = (entries, references)
+        return references
 
 
 def _holder(holder: Any) -> str:

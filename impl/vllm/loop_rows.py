@@ -14,6 +14,8 @@ from spec.loop.steps import Read, RowRun
 NUMBERED = TensorSettings(dtype=torch.float64, hidden_size=2)
 """Settings of runs without tensors of their own: a row holds its encoding's number and its own."""
 
+_NOTHING = Read()
+
 
 class NumberedRows:
     """Rows that spell their encoding and their own number; cheap, and nothing is merged."""
@@ -33,8 +35,9 @@ class NumberedRows:
 
     def read(self, gathered: Sequence[torch.Tensor], mask: torch.Tensor, num_tokens: int) -> Read:
         """What a gather returned."""
-        if not gathered and not mask.any():
-            return Read()
+        ranges = true_ranges(mask)
+        if not gathered and not ranges:
+            return _NOTHING
         runs: list[RowRun] = []
         encoding, first, count = -1, 0, 0
         for rows in gathered:
@@ -47,7 +50,7 @@ class NumberedRows:
                 encoding, first, count = int(number), int(row), 1
         if count:
             runs.append(RowRun(encoding, first, count))
-        return Read(tuple(runs), tuple([len(rows) for rows in gathered]), true_ranges(mask))
+        return Read(tuple(runs), tuple([len(rows) for rows in gathered]), ranges)
 
     def row_runs(self, output: torch.Tensor) -> tuple[RowRun, ...]:
         """All rows of one output."""
@@ -108,9 +111,11 @@ class TensorRows:
 
 def true_ranges(mask: torch.Tensor) -> tuple[tuple[int, int], ...]:
     """Half-open ranges of positions where a mask of one dimension is true, ascending and apart."""
+    values = mask.tolist()
+    if True not in values:
+        return ()
     ranges: list[tuple[int, int]] = []
     start = -1
-    values = mask.tolist()
     for position, is_true in enumerate(values):
         if is_true and start < 0:
             start = position

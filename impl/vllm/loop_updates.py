@@ -9,9 +9,12 @@ from typing import Any
 from impl.vllm.loop_requests import TOKEN
 from impl.vllm.loop_results import Results
 from impl.vllm.loop_world import World
+from spec.loop.quick import quick
 from spec.loop.scenario import Scenario
 from spec.loop.steps import Outcome, ScheduledRequest
 from spec.observations import request_name
+
+_outcome = quick(Outcome)
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,14 @@ class Updates:
             left = failed.get(entry.request)
             progress = due.requests[entry.request].num_computed_tokens
             if left is not None and progress < before and not num_emitted:
-                outcomes.append(Outcome(entry.request, 0, 0, dropped=True, rewound=progress))
+                outcomes.append(_outcome(entry.request, 0, 0, dropped=True, rewound=progress))
                 continue
             if entry.request in thrown_away or (count and not num_emitted):
-                outcomes.append(Outcome(entry.request, 0, 0, dropped=True))
+                outcomes.append(_outcome(entry.request, 0, 0, dropped=True))
                 continue
             if entry.num_draft_tokens and count and not entry.started:
                 self._world.verify(entry.request)
-            outcomes.append(Outcome(entry.request, max(count - 1, 0), num_emitted))
+            outcomes.append(_outcome(entry.request, max(count - 1, 0), num_emitted))
         if self._num_drafts and due.batch and not getattr(due.output, "skip_drafts", False):
             drafts = self._results.drafts(names, self._num_drafts)
             scheduler.update_draft_token_ids(drafts)

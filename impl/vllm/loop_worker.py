@@ -9,9 +9,13 @@ from typing import Any
 from impl.vllm.loop_rows import NumberedRows, TensorRows
 from impl.vllm.loop_runners import Store
 from impl.vllm.worker_order import Duty
+from spec.loop.quick import quick
 from spec.loop.scenario import Scenario
 from spec.loop.steps import Encoding, Read, RowRun, WorkerSeen
 from spec.observations import ErrorSeen, request_name
+
+_worker_seen = quick(WorkerSeen)
+_NOTHING_READ = Read()
 
 
 class Worker:
@@ -49,6 +53,7 @@ class Worker:
         self._keeps_outputs = not (self._is_encoder_decoder and store.forgets_preempted)
         self._fresh: list[str] = []
         self._payload: dict[str, set[int]] = {}
+        self._contents: tuple[tuple[str, int], ...] = ()
 
     def execute(self, output: Any) -> WorkerSeen:
         """Apply one output and say what was seen."""
@@ -59,11 +64,15 @@ class Worker:
             read = self._read_items(output) if self._is_encoder_decoder else self._gather(output, 0)
         if self._look_ahead:
             drafter = Read(error=error) if error else self._gather(output, self._look_ahead)
-        return WorkerSeen(
+        contents = tuple([(name, self._numbers[name]) for name in self._store.outputs])
+        if contents != self._contents:
+            # Contents that stay are the same object, so that whoever judges them can tell.
+            self._contents = contents
+        return _worker_seen(
             received,
             forgotten,
             tuple(self._encoded),
-            tuple([(name, self._numbers[name]) for name in self._store.outputs]),
+            self._contents,
             read,
             drafter,
         )
@@ -143,7 +152,7 @@ class Worker:
 
     def _gather(self, output: Any, look_ahead: int) -> Read:
         if not output.num_scheduled_tokens:
-            return Read()
+            return _NOTHING_READ
         try:
             gathered, mask = self._store.gather(output.num_scheduled_tokens, look_ahead)
         except Exception as error:
@@ -167,18 +176,27 @@ class Worker:
         input is to be encoded whose data is gone: then the request counts as forgotten, and what is
         left of its data as received again.
         """
+        gone = set(output.finished_req_ids) | (getattr(output, "preempted_req_ids", None) or set())
+        updates = getattr(output, "encoder_input_updates", ())
+        if not (gone or updates or output.scheduled_new_reqs or output.scheduled_encoder_inputs):
+            return (), ()
         received: list[tuple[int, int]] = []
         forgotten: list[int] = []
-        gone = set(output.finished_req_ids) | (getattr(output, "preempted_req_ids", None) or set())
         for name in sorted(gone):
             if self._store.payload(name) is None and self._payload.pop(name, None) is not None:
                 forgotten.append(self._indices[name])
-        sent = dict.fromkeys(new.req_id for new in output.scheduled_new_reqs)
-        sent.update(dict.fromkeys(getattr(output, "encoder_input_updates", ())))
+        installed = dict.fromkeys([new.req_id for new in output.scheduled_new_reqs])
+        sent = dict(installed)
+        sent.update(dict.fromkeys(updates))
         for name in sent:
             now = self._store.payload(name) or set()
             known = self._payload.setdefault(name, set())
             index = self._indices[name]
+            if name in installed and not known <= now:
+                # A streaming request's next turn takes the place of all that was known of it, and
+                # comes without the data of items that it has passed.
+                forgotten.append(index)
+                known.clear()
             received += [(index, feature) for feature in sorted(now - known)]
             known |= now
         for name, features in output.scheduled_encoder_inputs.items():

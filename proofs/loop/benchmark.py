@@ -1,21 +1,30 @@
-"""How fast the reference runs the loop: a fixed scenario, several repetitions, medians."""
+"""How fast a target runs the loop: a fixed scenario, modes by turns, medians."""
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeAlias
 
 from impl.reference.engine import Engine
 from impl.reference.loop_target import ReferenceLoop
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from impl.vllm.loop_target import VllmLoop
 from proofs.loop.record import record
+from spec.errors import InputError
 from spec.feature import Feature
 from spec.loop.config import EngineConfig
 from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Scenario, ScenarioRequest
+
+Target: TypeAlias = ReferenceLoop | VllmLoop
+
+PLAIN = "recorder off"
+"""The mode with which others are compared."""
 
 MIN_REPETITIONS = 3
 
@@ -25,29 +34,41 @@ _NUM_ITEMS = 3
 
 @dataclass(frozen=True)
 class Measurement:
-    """Passes per second of one mode.
+    """How fast one mode ran.
+
+    A pass is one ``schedule()`` with its worker step and its update. A step is what a trace has an
+    entry for: an event, a pass or an update; where nothing is recorded, the steps are those that a
+    recorder would have seen.
 
     Attributes:
         mode: what was switched on; without tensors unless it names them.
         runner: the worker's order and gathers.
         passes: passes of one run of the scenario.
-        seconds: how long each repetition took.
+        steps: steps of one run of the scenario.
+        cpu_seconds: processor time of each repetition.
+        wall_seconds: how long each repetition took by the clock.
     """
 
     mode: str
     runner: Runner
     passes: int
-    seconds: tuple[float, ...]
+    steps: int
+    cpu_seconds: list[float] = field(default_factory=list)
+    wall_seconds: list[float] = field(default_factory=list)
 
     @property
-    def passes_per_second(self) -> float:
-        """The median over the repetitions."""
-        return self.passes / median(self.seconds)
+    def cpu(self) -> float:
+        """Processor time of a run (seconds), the median over the repetitions."""
+        return median(self.cpu_seconds)
 
     @property
-    def fastest(self) -> float:
-        """The fastest repetition, for machines that do something else now and then."""
-        return self.passes / min(self.seconds)
+    def wall(self) -> float:
+        """Time of a run by the clock (seconds), the median over the repetitions."""
+        return median(self.wall_seconds)
+
+    def times(self, plain: Measurement) -> float:
+        """How many times the processor time of another mode it takes."""
+        return self.cpu / plain.cpu
 
 
 def benchmark_scenario(num_requests: int) -> Scenario:
@@ -101,44 +122,70 @@ def _request(index: int, num_prompt_tokens: int) -> ScenarioRequest:
 
 
 def measure(
-    scenario: Scenario, runner: Runner, tensors: TensorSettings | None, seconds: float
+    target: Target,
+    scenario: Scenario,
+    runner: Runner,
+    tensors: TensorSettings | None,
+    seconds: float,
 ) -> list[Measurement]:
-    """Measure every mode on one runner.
+    """Measure every mode on one runner, by turns, so that a busy machine slows all of them alike.
 
     Args:
+        target: what to measure.
         scenario: what to run.
         runner: the worker's order and gathers.
-        tensors: where the torch variant's tensors live; ``None`` leaves it out.
-        seconds: time for each mode; at least three repetitions are made all the same.
+        tensors: where the tensors of the reference's torch variant live; ``None`` leaves it out.
+        seconds: time for all modes of the runner; three repetitions are made all the same.
+
+    Raises:
+        InputError: the target cannot run the scenario.
     """
-    target = ReferenceLoop()
+    reason = target.missing(scenario, runner)
+    if reason is not None:
+        raise InputError(f"{target.name} cannot run the scenario on {runner}: {reason}")
+    modes = _modes(target, scenario, runner, tensors)
+    # These first runs are not counted: they fill caches and load what is imported late.
+    steps = record(target, scenario, runner).trace.steps
+    passes = sum(step.kind == "pass" for step in steps)
+    measured = [Measurement(mode, runner, passes, len(steps)) for mode in modes]
+    for run in modes.values():
+        run()
+    taken = 0.0
+    while len(measured[0].cpu_seconds) < MIN_REPETITIONS or taken < seconds:
+        for measurement in measured:
+            gc.collect()  # What one mode leaves behind is not for the next one to clear up.
+            wall, cpu = time.perf_counter(), time.process_time()
+            modes[measurement.mode]()
+            measurement.cpu_seconds.append(time.process_time() - cpu)
+            measurement.wall_seconds.append(time.perf_counter() - wall)
+            taken += measurement.wall_seconds[-1]
+    return measured
 
-    def unrecorded(settings: TensorSettings | None) -> int:
+
+def _modes(
+    target: Target, scenario: Scenario, runner: Runner, tensors: TensorSettings | None
+) -> Mapping[str, Callable[[], None]]:
+    def plain(settings: TensorSettings | None) -> None:
+        if isinstance(target, VllmLoop):
+            real = target.engine(scenario, runner, settings, record=False)
+            while real.advance():
+                pass
+            return
         engine = Engine(scenario, target.parts, runner, settings)
-        passes = 0
         while engine.advance():
-            passes += 1
-        return passes
+            pass
 
-    def monitored() -> int:
-        monitor = LoopMonitor(scenario, runner)
-        recording = record(target, scenario, runner, monitor=monitor)
-        return sum(step.kind == "pass" for step in recording.trace.steps)
+    def recorded() -> None:
+        record(target, scenario, runner)
 
-    modes: dict[str, Callable[[], int]] = {
-        "recorder off": lambda: unrecorded(None),
+    def monitored() -> None:
+        record(target, scenario, runner, monitor=LoopMonitor(scenario, runner))
+
+    modes: dict[str, Callable[[], None]] = {
+        PLAIN: lambda: plain(None),
+        "recorder on": recorded,
         "recorder and monitor on": monitored,
     }
     if tensors is not None:
-        modes[f"recorder off, tensors on {tensors.device}"] = lambda: unrecorded(tensors)
-    return [_measure(mode, runner, run, seconds) for mode, run in modes.items()]
-
-
-def _measure(mode: str, runner: Runner, run: Callable[[], int], seconds: float) -> Measurement:
-    passes = run()  # The first run is not counted: it fills caches and loads what is imported late.
-    taken: list[float] = []
-    while len(taken) < MIN_REPETITIONS or sum(taken) < seconds:
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return Measurement(mode, runner, passes, tuple(taken))
+        modes[f"recorder off, tensors on {tensors.device}"] = lambda: plain(tensors)
+    return modes

@@ -19,6 +19,9 @@ from spec.loop.steps import Call, Encoding, EngineState, PassSeen, RequestState,
 Asked: TypeAlias = Literal["hit", "allocated", "duplicate", "refused"]
 """What became of a feature that the scheduler asked the book for in a pass."""
 
+_IDLE = ("waiting", "preempted", "paused")
+"""Statuses of requests that do not run and have not ended."""
+
 
 class RequestHistory:
     """One request.
@@ -26,24 +29,21 @@ class RequestHistory:
     Attributes:
         layout: its features so far.
         state: as last reported; ``None`` before it arrived.
+        status: its status as last reported; empty before it arrived.
         taken: its taken occurrences that it may still need, by feature, and how each was taken.
         in_flight: drafts of each pass that is not yet updated (tokens).
         payload: features whose raw data is on the worker.
     """
 
-    __slots__ = ("in_flight", "layout", "payload", "state", "taken")
+    __slots__ = ("in_flight", "layout", "payload", "state", "status", "taken")
 
     def __init__(self, layout: RequestLayout) -> None:
         self.layout = layout
         self.state: RequestState | None = None
+        self.status = ""
         self.taken: dict[int, Asked] = {}
         self.in_flight: dict[int, int] = {}
         self.payload: set[int] = set()
-
-    @property
-    def status(self) -> str:
-        """Its status as last reported; empty before it arrived."""
-        return "" if self.state is None else self.state.status
 
     @property
     def lowest_progress(self) -> int:
@@ -63,8 +63,12 @@ class History:
         requests: each request of the scenario.
         references: the book's entries with their holders, as last reported.
         previous_references: the same, one step before.
-        previous_status: status of each request one step before.
-        previous_progress: progress of each request one step before (tokens).
+        book_calls: calls of the last step to the book; most steps only ask for KV blocks.
+        book_stays: whether the last step left the book alone: nobody called it, and what it
+            reports is the very object of the step before.
+        statuses_stay: whether every request kept its status in the last step.
+        num_finished: requests that finished in the last step.
+        num_idle: requests that do not run and have not ended.
         entry_rows: rows of each entry, by the feature for which it was allocated.
         items_held: of the encoder-decoder book, rows of the items allocated and not let go.
         previous_items: those items, one step before.
@@ -72,6 +76,7 @@ class History:
         resets: cache resets so far.
         asked: what the last pass asked for: by request and feature.
         allocated: hashes that each request allocated in the last pass.
+        encoded: numbers of the last pass's runs of the encoder.
         contents: tensors on the worker after the last pass: the encoding of each hash.
     """
 
@@ -86,8 +91,11 @@ class History:
         ]
         self.references: dict[str, tuple[int, ...]] = {}
         self.previous_references: dict[str, tuple[int, ...]] = {}
-        self.previous_status = [""] * len(self.requests)
-        self.previous_progress: dict[int, int] = {}
+        self.book_calls: list[Call] = []
+        self.book_stays = False
+        self.statuses_stay = True
+        self.num_finished = 0
+        self.num_idle = 0
         self.entry_rows: dict[str, int] = {}
         self.items_held: dict[tuple[int, int], int] = {}
         self.previous_items: frozenset[tuple[int, int]] = frozenset()
@@ -98,7 +106,8 @@ class History:
         self.allocated: dict[int, set[str]] = {}
         self._batches: dict[int, list[int]] = {}
         self.contents: dict[str, int] = {}
-        self._seen_references: object = None
+        self._state: EngineState | None = None
+        self._previous_state: EngineState | None = None
         self._seen_contents: object = None
 
     def _layouts(
@@ -120,16 +129,18 @@ class History:
 
     def observe(self, step: Step) -> None:
         """Take a step into account; what the monitors ask for is then the state after it."""
-        self._prompts.observe(step)
+        self.book_calls = [call for call in step.calls if call.method != "allocate_slots"]
         self.previous_references = self.references
         if self.items_held or self.previous_items:
             self.previous_items = frozenset(self.items_held)
         if step.kind == "pass":
             self._observe_pass(step)
         else:
-            for request, _ in step.continued:
-                self._continue(request)
-            for call in step.calls:
+            if step.continued:
+                self._prompts.observe(step)
+                for request, _ in step.continued:
+                    self._continue(request)
+            for call in self.book_calls:
                 self._replay(call)
             if step.kind == "update":
                 self._observe_update(step)
@@ -138,7 +149,7 @@ class History:
                 for history in self.requests:
                     history.taken.clear()
         self._note_state(step.state)
-        if step.kind == "pass":
+        if step.kind == "pass" and (self.asked or self.allocated):
             self._note_taken(step)
 
     def _continue(self, request: int) -> None:
@@ -169,19 +180,21 @@ class History:
         self.asked = {}
         self.allocated = {}
         batch = []
+        requests = self.requests
         for scheduled in step.scheduled:
             if scheduled.started:
-                self.requests[scheduled.request].in_flight.clear()
+                history = requests[scheduled.request]
+                history.in_flight.clear()
+                history.taken.clear()
             if scheduled.num_draft_tokens:
-                history = self.requests[scheduled.request]
-                history.in_flight[step.index] = scheduled.num_draft_tokens
-                batch.append(scheduled.request)
+                request = scheduled.request
+                requests[request].in_flight[step.index] = scheduled.num_draft_tokens
+                batch.append(request)
         if batch:
             self._batches[step.index] = batch
-        for call in step.calls:
-            if call.method != "allocate_slots":
-                self._replay(call)
-                self._note_asked(call, step)
+        for call in self.book_calls:
+            self._replay(call)
+            self._note_asked(call, step)
         if step.worker is not None:
             self._observe_worker(step)
 
@@ -214,9 +227,10 @@ class History:
             self.requests[request].payload.clear()
         for request, feature in worker.received:
             self.requests[request].payload.add(feature)
-        self.encoded = tuple(encoding.number for encoding in worker.encoded)
-        for encoding in worker.encoded:
-            self.encodings[encoding.number] = (encoding, self.resets)
+        if worker.encoded or self.encoded:
+            self.encoded = tuple([encoding.number for encoding in worker.encoded])
+            for encoding in worker.encoded:
+                self.encodings[encoding.number] = (encoding, self.resets)
         if len(self.encodings) > 64 + 2 * len(worker.contents):
             held = {number for _, number in worker.contents}
             self.encodings = {n: seen for n, seen in self.encodings.items() if n in held}
@@ -232,22 +246,26 @@ class History:
 
     def _note_state(self, state: EngineState) -> None:
         requests = self.requests
-        self.previous_status = [history.status for history in requests]
-        self.previous_progress = {
-            index: history.state.num_computed_tokens
-            for index, history in enumerate(requests)
-            if history.state is not None
-        }
+        before, self._previous_state, self._state = self._state, self._state, state
+        self.statuses_stay = before is not None and len(before.requests) == len(state.requests)
+        self.num_finished = num_idle = 0
         for seen in state.requests:
             history = requests[seen.request]
             history.state = seen
-            if seen.status != "running":
+            status = seen.status
+            if status != history.status:
+                history.status = status
+                self.statuses_stay = False
+                self.num_finished += status == "finished"
+            if status != "running":
+                num_idle += status in _IDLE
                 # Progress no longer counts its passes in flight, nor is anything still to be read.
                 history.taken.clear()
                 history.in_flight.clear()
+        self.num_idle = num_idle
+        self.book_stays = before is not None and state.book is before.book and not self.book_calls
         references = state.book.references
-        if references is not self._seen_references:
-            self._seen_references = references
+        if before is None or references is not before.book.references:
             self.references = dict(references)
             if len(self.entry_rows) > len(self.references):
                 rows = self.entry_rows
@@ -255,15 +273,12 @@ class History:
 
     def _note_taken(self, step: PassSeen) -> None:
         ahead = self.config.scheduler_lookahead
-        for scheduled in step.scheduled:
-            history = self.requests[scheduled.request]
-            if scheduled.started:
-                history.taken.clear()
+        for scheduled in step.scheduled if self.allocated else ():
             own = self.allocated.get(scheduled.request)
             if own:
                 start = scheduled.num_computed_tokens
                 end = start + scheduled.num_scheduled_tokens + ahead
-                for feature in history.layout.meeting(start, end):
+                for feature in self.requests[scheduled.request].layout.meeting(start, end):
                     key = (scheduled.request, feature.index)
                     if feature.identifier in own:
                         self.asked.setdefault(key, "duplicate")
@@ -274,6 +289,12 @@ class History:
             history = self.requests[request]
             if how != "refused" and history.status == "running":
                 history.taken[index] = how
+
+    def previous_progress(self) -> dict[int, int]:
+        """Progress of each request one step before (tokens)."""
+        before = self._previous_state
+        states = () if before is None else before.requests
+        return {state.request: state.num_computed_tokens for state in states}
 
     def how_asked(self, request: int, feature: int) -> Asked | None:
         """What became of the feature in the last pass; ``None`` when nobody asked for it."""

@@ -72,7 +72,9 @@ class LoopMonitor:
         """
         self._log.begin(step.before if step.kind == "event" else step.index)
         self._history.observe(step)
-        self._check_error(step)
+        self._log.premises["no-error"] += 1
+        if step.error is not None or (step.kind == "pass" and step.rejected):
+            self._check_error(step)
         if step.error is None:
             # A step that broke off leaves everything half done: it counts as its error alone.
             if step.kind == "pass":
@@ -88,7 +90,6 @@ class LoopMonitor:
         return self._log.take() + self._progress.finish(ending)
 
     def _check_error(self, step: Step) -> None:
-        self._log.premises["no-error"] += 1
         if step.error is not None:
             what = {"pass": "schedule", "update": "update", "event": "an event"}[step.kind]
             self._log.add(

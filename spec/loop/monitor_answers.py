@@ -37,7 +37,9 @@ class AnswersMonitor:
     def observe_pass(self, step: PassSeen, states: Mapping[int, RequestState]) -> None:
         """Note what the pass loads, given the state of each request before it."""
         for scheduled in step.scheduled:
-            if scheduled.started and scheduled.num_computed_tokens:
+            if not (scheduled.started and scheduled.num_computed_tokens):
+                continue
+            if self._requests[scheduled.request].failed_loads:
                 before = states.get(scheduled.request)
                 # One with progress may have gone on with KV that it had.
                 if before is not None and not before.num_computed_tokens:
@@ -72,13 +74,16 @@ class AnswersMonitor:
             standing: whether its output counts.
             before: its state before the update.
         """
+        loads = self._requests[outcome.request].failed_loads
+        if not loads:
+            return
         loaded = self._loaded.pop((index, outcome.request), 0)
         if standing != "live":
             return
         confirmed = before.num_computed_tokens - before.num_output_placeholders
         due = [
             load.num_computed_tokens
-            for load in self._requests[outcome.request].failed_loads
+            for load in loads
             if load.at == index and min(load.num_computed_tokens, before.num_tokens - 1) < confirmed
         ]
         if not due:

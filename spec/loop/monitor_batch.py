@@ -46,9 +46,14 @@ class BatchMonitor:
         for call in step.calls:
             if call.method == "allocate_slots" and call.answer:
                 granted[call.request] = call.budget
+        ran = set()
         for scheduled in step.scheduled:
-            self._check_scheduled(scheduled, step, states, granted.get(scheduled.request, 0))
-        idle = granted.keys() - [scheduled.request for scheduled in step.scheduled]
+            request = scheduled.request
+            ran.add(request)
+            room = granted.get(request, 0)
+            if not self._goes_on(scheduled, states.get(request), room) or step.preempted:
+                self._check_scheduled(scheduled, step, states, room)
+        idle = () if ran.issuperset(granted) else granted.keys() - ran
         for request in idle - {*step.preempted, *step.rejected} if idle else ():
             self._note(
                 "KV blocks granted to a request that does not run",
@@ -70,6 +75,29 @@ class BatchMonitor:
         self, mechanism: str, observed: str, expected: str, request: int | None = None
     ) -> None:
         self._log.add(CLAIM, mechanism, observed=observed, expected=expected, request=request)
+
+    def _goes_on(
+        self, scheduled: ScheduledRequest, before: RequestState | None, granted: int
+    ) -> bool:
+        """Whether a running request goes on from where it was, as most of a batch does.
+
+        There is nothing else to judge about it, unless the pass preempted somebody.
+        """
+        if before is None or before.status != "running":
+            return False
+        start, tokens = before.num_computed_tokens, before.num_tokens
+        placeholders = before.num_output_placeholders
+        end = start + scheduled.num_scheduled_tokens
+        drafts = end - tokens - placeholders
+        return (
+            scheduled.num_computed_tokens == start
+            and scheduled.num_draft_tokens == (drafts if drafts > 0 else 0)
+            and drafts <= before.num_draft_tokens
+            and scheduled.num_output_placeholders == placeholders
+            and scheduled.prefill_len == tokens
+            and not scheduled.started
+            and granted >= end
+        )
 
     def _check_scheduled(
         self,

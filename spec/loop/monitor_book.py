@@ -22,10 +22,14 @@ class BookMonitor:
         self._history = history
         self._config = history.config
         self._log = log
+        self._has_entries = False
 
     def observe(self, step: Step) -> None:
         """Judge the book after a step."""
-        self._check_slots(step.state.book)
+        if not self._history.book_stays:
+            self._check_slots(step.state.book)
+        if self._has_entries:
+            self._log.premises["slots-conserved"] += 1
         if step.kind == "pass":
             self._check_notices(step)
             self._check_waiting(step)
@@ -56,8 +60,7 @@ class BookMonitor:
 
     def _check_item_slots(self, book: LoopBookState) -> None:
         size, held = self._config.encoder_cache_size, sum(self._history.items_held.values())
-        if held:
-            self._log.premises["slots-conserved"] += 1
+        self._has_entries = held > 0
         self._compare("encoder-decoder book: free", book.num_free_slots, size - held, held)
         if book.num_freeable_slots is not None:
             self._compare(
@@ -81,8 +84,7 @@ class BookMonitor:
             occupied += known
             if holders:
                 referenced += known
-        if occupied:
-            self._log.premises["slots-conserved"] += 1
+        self._has_entries = occupied > 0
         self._compare("free", book.num_free_slots, size - occupied, occupied)
         if book.num_freeable_slots is not None:
             self._compare("freeable", book.num_freeable_slots, size - referenced, referenced)
@@ -147,13 +149,9 @@ class BookMonitor:
 
     def _check_waiting(self, step: PassSeen) -> None:
         requests = self._history.requests
-        idle = [
-            seen.request
-            for seen in step.state.requests
-            if seen.status in ("waiting", "preempted", "paused")
-        ]
-        if idle:
-            self._log.premises["no-idle-references"] += len(idle)
+        num_idle = self._history.num_idle
+        if num_idle:
+            self._log.premises["no-idle-references"] += num_idle
             for name, holders in self._history.holders().items():
                 for request in holders:
                     status = requests[request].status
@@ -183,11 +181,12 @@ class BookMonitor:
         )
 
     def _check_released(self) -> None:
-        requests = self._history.requests
-        for request, before in enumerate(self._history.previous_status):
-            if before != "finished" and requests[request].status == "finished":
-                self._log.premises["released"] += 1
-        for name, holders in self._history.holders().items():
+        history, requests = self._history, self._history.requests
+        if history.num_finished:
+            self._log.premises["released"] += history.num_finished
+        if history.book_stays and history.statuses_stay:
+            return
+        for name, holders in history.holders().items():
             for request in holders:
                 if requests[request].status in ("finished", "rejected"):
                     self._log.add_standing(

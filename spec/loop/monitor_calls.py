@@ -31,13 +31,15 @@ class CallsMonitor:
 
     def observe(self, step: Step) -> None:
         """Judge a step."""
+        history = self._history
+        if history.book_stays:
+            return
         self._check_freeable_slots(step)
         if step.kind == "event" and step.event == "reset":
             self._freeable = step.state.book.freeable
             return
-        history = self._history
-        # Most passes only ask for KV blocks, which is judged with the batch.
-        asks = any(call.method != "allocate_slots" for call in step.calls)
+        # Steps that only ask for KV blocks are judged with the batch.
+        asks = bool(history.book_calls)
         if not self._config.is_encoder_decoder:
             self._check_freeable(step)
             if asks or history.references is not history.previous_references:

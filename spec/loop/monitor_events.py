@@ -42,6 +42,8 @@ class EventsMonitor:
 
     def check_pass(self, step: PassSeen) -> None:
         """Judge that no event before the pass was left out."""
+        if not self._due:
+            return
         for before, event, request in [key for key in self._due if key[0] <= step.index]:
             del self._due[before, event, request]
             self._log.add(

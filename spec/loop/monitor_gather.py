@@ -52,7 +52,8 @@ class GatherMonitor:
             read: what was seen.
         """
         if not reads and read.error is None and not read.mask and not read.rows:
-            self._check_slices_and_merge(reader, [], read)
+            if read.slices or read.merged:
+                self._check_slices_and_merge(reader, [], read)
             return
         premises = self._log.premises
         contents = self._history.contents

@@ -36,9 +36,9 @@ class LifetimeMonitor:
     def observe(self, step: Step) -> None:
         """Judge what a step let go."""
         if step.kind == "update":
-            if step.calls:
+            if self._history.book_calls:
                 self._check_freed(step)
-        elif step.kind == "pass":
+        elif step.kind == "pass" and self._history.book_calls:
             self._check_pass_calls(step)
         if self._history.references is not self._history.previous_references:
             self._check_lost(step)
@@ -93,7 +93,7 @@ class LifetimeMonitor:
     def _note_held(self, step: Step) -> None:
         """Keep which occurrences each request holds, for when all are let go at once."""
         history, held = self._history, self._held_features
-        for call in step.calls:
+        for call in history.book_calls:
             if call.method == "free":
                 held[call.request].clear()
             elif call.method in ("free_encoder_input", "cancel"):

@@ -18,10 +18,6 @@ from spec.loop.steps import EngineState, PassSeen, RequestState, Step
 CLAIM = "counts-agree"
 
 
-def _asked_for(step: PassSeen) -> set[int]:
-    return {call.request for call in step.calls}
-
-
 class OrderMonitor:
     """Judge the order of requests in each step of a run.
 
@@ -52,7 +48,7 @@ class OrderMonitor:
             victims = [r for r in step.preempted if r not in step.rejected]
             if victims:
                 self._check_victims(victims, step)
-            if any(request not in self._running for request in _asked_for(step)) or not victims:
+            if not victims or any(call.request not in self._running for call in step.calls):
                 self._not_looked_at.clear()
             else:
                 # A pass that preempted somebody looks at no waiting request.
@@ -60,7 +56,7 @@ class OrderMonitor:
                 self._not_looked_at[:0] = back
             self._check_starts(step, states)
             self._check_waiting(step.state)
-        if step.kind != "pass":
+        if step.kind != "pass" and (step.continued or self._not_looked_at):
             gone = {request for request, _ in step.continued}
             if gone or any(request not in waiting for request in self._not_looked_at):
                 self._not_looked_at = [

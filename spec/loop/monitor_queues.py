@@ -26,10 +26,11 @@ class QueuesMonitor:
     def __init__(self, config: EngineConfig, log: FindingLog) -> None:
         self._config = config
         self._log = log
-        self._seen: tuple[list[tuple[int, Status]], tuple[int, ...], tuple[int, ...]] = ([], (), ())
+        self._waiting: tuple[int, ...] = ()
+        self._running: tuple[int, ...] = ()
 
-    def check(self, state: EngineState) -> None:
-        """Judge the queues after a step."""
+    def check(self, state: EngineState, *, statuses_stay: bool) -> None:
+        """Judge the queues after a step; ``statuses_stay`` says that every status is as before."""
         # Blocks of a prefix that an engine found in its own cache may be shared.
         blocks = sum([request.num_blocks for request in state.requests])
         if blocks > self._config.num_kv_blocks and not self._config.prefix_caching:
@@ -38,14 +39,10 @@ class QueuesMonitor:
                 f"{blocks} KV blocks held",
                 f"at most {self._config.num_kv_blocks}",
             )
-        seen = (
-            [(request.request, request.status) for request in state.requests],
-            state.waiting,
-            state.running,
-        )
-        if seen != self._seen:
+        queues_stay = state.running == self._running and state.waiting == self._waiting
+        if not (statuses_stay and queues_stay):
             self._check_queues(state)
-            self._seen = seen
+            self._waiting, self._running = state.waiting, state.running
 
     def _check_queues(self, state: EngineState) -> None:
         queues: dict[str, set[int]] = {"waiting": set(), "running": set()}
@@ -60,7 +57,7 @@ class QueuesMonitor:
                     f"{name}: {list(seen)}",
                     f"{sorted(queues[name])} by status, each once",
                 )
-        stayed = [request for request in self._seen[2] if request in queues["running"]]
+        stayed = [request for request in self._running if request in queues["running"]]
         if list(state.running[: len(stayed)]) != stayed:
             self._note(
                 "running requests change places",

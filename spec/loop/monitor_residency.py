@@ -38,6 +38,9 @@ class ResidencyMonitor:
         self._log = log
         self._is_v2 = runner == "V2"
         self._gather = GatherMonitor(history, log)
+        self._compared: tuple[object, object] = (None, None)
+        self._counted: object = None
+        self._num_rows = 0
 
     def observe(self, step: PassSeen) -> None:
         """Judge a pass."""
@@ -70,6 +73,9 @@ class ResidencyMonitor:
         entries, contents = self._history.references, self._history.contents
         if entries or contents:
             self._log.premises["views-agree"] += 1
+        if self._compared[0] is entries and self._compared[1] is contents:
+            return
+        self._compared = (entries, contents)
         if entries.keys() != contents.keys():
             for name in sorted(entries.keys() - contents.keys()):
                 self._log.add_standing(
@@ -102,12 +108,12 @@ class ResidencyMonitor:
         return "worker lost the tensor of an entry"
 
     def _check_bounded(self, worker: WorkerSeen) -> None:
-        encodings = self._history.encodings
-        rows = 0
-        for _, number in worker.contents:
-            known = encodings.get(number)
-            if known is not None:
-                rows += known[0].num_rows
+        if worker.contents is not self._counted:
+            self._counted = worker.contents
+            encodings = self._history.encodings
+            known = [encodings[n][0] for _, n in worker.contents if n in encodings]
+            self._num_rows = sum([encoding.num_rows for encoding in known])
+        rows = self._num_rows
         if rows:
             self._log.premises["worker-bounded"] += 1
         if rows > self._config.encoder_cache_size:
@@ -269,7 +275,7 @@ class ResidencyMonitor:
             for call in step.calls
             if call.method == "allocate_slots" and call.answer and call.request in step.preempted
         }
-        progress = self._history.previous_progress
+        progress = self._history.previous_progress()
         return sum(end - progress.get(request, 0) for request, end in granted.items())
 
     def _note_never_asked(

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from spec.loop.findings import LoopFinding
 from spec.loop.progress_causes import describe_stall, describe_thrash
-from spec.loop.progress_conserving import check_work_conserving
+from spec.loop.progress_conserving import NOTHING, check_work_conserving
 from spec.loop.progress_history import ACTIVE, History, has_active, state_key
 from spec.loop.scenario import Scenario
 from spec.loop.steps import (
@@ -125,7 +125,7 @@ class ProgressMonitor:
         self._passes.append(step)
         self._state = step.state
         self._may_stall = False
-        if not (self._history.in_flight.keys() - {step.index}) and step.error is None:
+        if step.error is None and self._history.only_in_flight(step.index):
             # A failed load reported by this very pass's update concerns nobody if nobody ran.
             pending = self._last_event > step.index
             if not pending and (step.scheduled or has_active(before.requests)):
@@ -195,6 +195,8 @@ class ProgressMonitor:
         self, step: PassSeen, before: EngineState
     ) -> tuple[LoopFinding, ...]:
         found = check_work_conserving(step, before, self._history, self._scenario.config)
+        if found is NOTHING:
+            return ()
         self.premises["work-conserving"] += found.premises
         findings = []
         for head, finding in found.violations:

@@ -22,7 +22,8 @@ class Conserving:
     violations: tuple[tuple[int, LoopFinding], ...] = ()
 
 
-_NOTHING = Conserving()
+NOTHING = Conserving()
+"""What a pass shows that refused nobody."""
 
 
 def check_work_conserving(
@@ -36,13 +37,12 @@ def check_work_conserving(
         history: of all steps before the pass.
         config: the engine's settings.
     """
-    refused = {
-        call.request: call
-        for call in step.calls
-        if call.answer is False and call.method == "can_allocate"
-    }
-    if not refused:
-        return _NOTHING
+    refusals = [
+        call for call in step.calls if call.answer is False and call.method == "can_allocate"
+    ]
+    if not refusals:
+        return NOTHING
+    refused = {call.request: call for call in refusals}
     served = {entry.request for entry in step.scheduled}
     order = (*before.running, *before.waiting)
     states = {state.request: state for state in before.requests}

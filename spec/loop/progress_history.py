@@ -35,8 +35,9 @@ class History:
         self.in_flight: dict[int, tuple[ScheduledRequest, ...]] = {}
         # Outputs in flight that will be thrown away: their request was preempted since.
         self._stale: frozenset[tuple[int, int]] = frozenset()
-        self._hits_used: tuple[int, ...] = (0,) * len(scenario.requests)
-        self._drafts_used: tuple[int, ...] = (0,) * len(scenario.requests)
+        self._hits_used = [0] * len(scenario.requests)
+        self._drafts_used = [0] * len(scenario.requests)
+        self._num_draft_answers = [len(request.accepted_drafts) for request in scenario.requests]
         self._turn_ends = [
             request.num_prompt_tokens + request.max_tokens for request in scenario.requests
         ]
@@ -59,19 +60,20 @@ class History:
                 # Only a request that starts from nothing looks for a prefix.
                 states = {state.request: state for state in before.requests}
                 if states[entry.request].num_computed_tokens == 0:
-                    self._hits_used = _counted(self._hits_used, entry.request)
+                    self._hits_used[entry.request] += 1
 
     def observe_update(self, step: UpdateSeen) -> None:
         """Take note of an update: its pass is no longer in flight."""
         batch = self.in_flight.pop(step.index, ())
         if self._stale:
             self._stale = frozenset(item for item in self._stale if item[0] != step.index)
-        for outcome in step.outcomes:
-            answers = self._scenario.requests[outcome.request].accepted_drafts
-            if outcome.dropped or self._drafts_used[outcome.request] >= len(answers):
-                continue
-            if any(e.request == outcome.request and e.num_draft_tokens for e in batch):
-                self._drafts_used = _counted(self._drafts_used, outcome.request)
+        verified = {entry.request for entry in batch if entry.num_draft_tokens}
+        if verified:
+            used, known = self._drafts_used, self._num_draft_answers
+            for outcome in step.outcomes:
+                request = outcome.request
+                if request in verified and not outcome.dropped and used[request] < known[request]:
+                    used[request] += 1
         self._observe_turns(step)
 
     def observe_event(self, step: EventSeen) -> None:
@@ -87,17 +89,23 @@ class History:
             turn = continuations[self.prompts.turn(request) - 1]
             self._turn_ends[request] = base + turn.num_prompt_tokens + turn.max_tokens
 
+    def only_in_flight(self, index: int) -> bool:
+        """Whether no other pass than this one is in flight."""
+        num_others = len(self.in_flight) - (index in self.in_flight)
+        return num_others == 0
+
     def rest(self) -> Hashable:
         """All of it that the next pass and its update depend on; equal where they cannot differ.
 
         Numbers of passes are left out: they differ between equal moments.
         """
+        hits_used, drafts_used = tuple(self._hits_used), tuple(self._drafts_used)
         if not self.in_flight:
-            return (self._hits_used, self._drafts_used)
+            return (hits_used, drafts_used)
         positions = {index: position for position, index in enumerate(self.in_flight)}
         stale = frozenset((positions[index], request) for index, request in self._stale)
         batches = tuple(self.in_flight.values())
-        return (self._hits_used, self._drafts_used, batches, stale)
+        return (hits_used, drafts_used, batches, stale)
 
     def start(self, state: RequestState) -> int:
         """Progress from which the next pass would run the request (tokens).
@@ -154,7 +162,3 @@ def state_key(state: EngineState, rest: Hashable) -> Hashable:
 def has_active(requests: Iterable[RequestState]) -> bool:
     """Whether any request wants to run."""
     return any(state.status in ACTIVE for state in requests)
-
-
-def _counted(counts: tuple[int, ...], request: int) -> tuple[int, ...]:
-    return (*counts[:request], counts[request] + 1, *counts[request + 1 :])

@@ -1,0 +1,46 @@
+"""Make many frozen records cheaply.
+
+The constructor of a frozen dataclass sets each field through a call, which takes five times as long
+as setting it. A run makes some twenty records in each pass, and that was most of what recording it
+cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, ParamSpec, TypeVar, cast
+
+_Parameters = ParamSpec("_Parameters")
+_Record = TypeVar("_Record")
+
+
+def quick(record: Callable[_Parameters, _Record]) -> Callable[_Parameters, _Record]:
+    """A quick constructor of a frozen dataclass with slots: same arguments, same objects.
+
+    It fills an object of a mutable class with the same slots, which then becomes a record. As that
+    of a dataclass, its code is written out for the fields.
+
+    Args:
+        record: the frozen dataclass; it has no defaults made by a function, no ``__post_init__``.
+    """
+    frozen: Any = record
+    known = fields(frozen)
+    mutable = type(frozen.__name__, (), {"__slots__": frozen.__slots__})
+    names: dict[str, Any] = {"mutable": mutable, "frozen": frozen}
+    parameters = []
+    for one in known:
+        if one.default is MISSING:
+            parameters.append(one.name)
+        else:
+            names[f"default_{one.name}"] = one.default
+            parameters.append(f"{one.name}=default_{one.name}")
+    lines = [
+        f"def make({', '.join(parameters)}):",
+        "    made = mutable()",
+        *(f"    made.{one.name} = {one.name}" for one in known),
+        "    made.__class__ = frozen",
+        "    return made",
+    ]
+    exec("\n".join(lines), names)  # noqa: S102 - names of fields, from our own classes
+    return cast(Callable[_Parameters, _Record], names["make"])
