@@ -36,8 +36,11 @@ crosshair: .venv/.base
 	$(BIN)/python -m proofs.crosshair
 	$(BIN)/python -m pytest --hypothesis-profile=crosshair -m integers
 
+# Goes on where it was stopped; the whole of the full scope takes many hours.
 nightly: .venv/.base
 	$(BIN)/python -m pytest --hypothesis-profile=nightly
+	$(BIN)/residency explore
+	$(BIN)/residency explore --scope full --resume build/explore-full
 
 clean:
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -9,29 +9,35 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from impl.faults import FAULTS
-from proofs.groups import all_obligations
-from proofs.report.picture import picture
+from proofs.ablate.present import LEGEND
+from proofs.ledger import ROOMS, Ledger, Room
+from proofs.ledger_build import build_ledger
+from proofs.ledger_present import breaking_faults, checked_on, proved_by
+from proofs.readme_picture import PICTURE, drawing, story
+from proofs.relation.releases import rows as outside_rows
 from proofs.search.describe import describe_part
-from proofs.search.parts import CLAIMS_OF_PART
 from proofs.source.piece import RULE
 from proofs.summary import QUESTIONS
-from spec.assumptions import ASSUMPTIONS, BY_ID
-from spec.cases import EncoderOutput, GatherCase, GatherRequest
-from spec.claims import CLAIMS, ClaimText
-from spec.feature import Feature
-from spec.loop.assumptions import LOOP_ASSUMPTIONS
-from spec.loop.claims import LOOP_CLAIMS
 from spec.trace import write_atomically
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 RELEASES = ROOT / "tests" / "recorded" / "releases.json"
+ABLATION = ROOT / "tests" / "recorded" / "ablation.json"
 FOUND = ROOT / "tests" / "recorded" / "found" / "index.json"
+
+_ROOMS: dict[Room, str] = {
+    "rules": "the rules",
+    "relation": "the transitions",
+    "progress": "progress",
+}
+"""What the proofs of each room are about."""
 
 _PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -59,37 +65,41 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+@cache
+def _ledger() -> Ledger:
+    """The ledger, made once: it runs every witness."""
+    return build_ledger()
+
+
 def _claims() -> str:
     """Every claim, and how it is shown."""
-    in_loop = {claim.id: claim for claim in LOOP_CLAIMS}
-    on_functions = {claim.id: claim for claim in CLAIMS}
-    rows = []
-    for claim_id in dict.fromkeys((*on_functions, *in_loop)):
-        claim: ClaimText = in_loop[claim_id] if claim_id in in_loop else on_functions[claim_id]
-        proofs = sum(obligation.claim == claim_id for obligation in all_obligations())
-        checked = [describe_part(p) for p, claims in CLAIMS_OF_PART.items() if claim_id in claims]
-        faults = [f.name for f in FAULTS if claim_id in (*f.breaks, *f.breaks_in_loop)]
-        rows.append(
-            [
-                f"`{claim_id}`",
-                claim.sentence,
-                str(proofs) if proofs else "",
-                "; ".join([*checked, *(["the loop"] if claim_id in in_loop else [])]),
-                ", ".join(f"`{fault}`" for fault in faults),
-            ]
-        )
-    head = ["claim", "says", "proofs of the rules", "checked on", "faults that break it"]
-    return _table(head, rows)
+    ledger = _ledger()
+    rows = [
+        [
+            f"`{record.id}`",
+            record.sentence,
+            proved_by(record, ledger),
+            checked_on(record),
+            ", ".join(f"`{fault}`" for fault in breaking_faults(record)),
+        ]
+        for record in ledger.claims
+    ]
+    return _table(["claim", "says", "proved by", "checked on", "faults that break it"], rows)
+
+
+def _unproved() -> str:
+    """The claims that have no unbounded proof, and why; what the proofs of others leave out."""
+    records = _ledger().claims
+    unproved = [f"- `{r.id}`: {r.why_no_proof}" for r in records if not r.proofs]
+    partly = [f"- `{r.id}`: {r.left_to_search}" for r in records if r.left_to_search]
+    between = ["", "What the proofs of others leave to search:", ""]
+    return "\n".join([*unproved, *(between if partly else []), *partly])
 
 
 def _assumptions() -> str:
     """Every assumption, and what breaks without it."""
-    rows = [(a.id, a.sentence, a.without) for a in ASSUMPTIONS]
-    rows += [(a.id, a.sentence, a.without) for a in LOOP_ASSUMPTIONS if a.id not in BY_ID]
-    return _table(
-        ["assumption", "says", "without it"],
-        [[f"`{name}`", sentence, without] for name, sentence, without in rows],
-    )
+    rows = [[f"`{a.id}`", a.sentence, a.without] for a in _ledger().assumptions]
+    return _table(["assumption", "says", "without it"], rows)
 
 
 def _answers() -> str:
@@ -121,11 +131,13 @@ def _found() -> str:
 
 def _counts() -> str:
     """How many obligations and ablations there are."""
-    obligations = all_obligations()
+    obligations = _ledger().obligations
     ablations = sum(len(obligation.ablations) for obligation in obligations)
+    about = Counter(obligation.room for obligation in obligations)
+    rooms = ", ".join(f"{about[room]} about {_ROOMS[room]}" for room in ROOMS if about[room])
     return (
-        f"{len(obligations)} obligations about the rules, and {ablations} ablations of them that "
-        "must each be refuted."
+        f"{len(obligations)} obligations, {rooms}; and {ablations} ablations of them that must "
+        "each be refuted."
     )
 
 
@@ -163,27 +175,36 @@ def _pairs(pairs: Any) -> str:
     return "; ".join(f"`{claim}` ({', '.join(parts)})" for claim, parts in by_claim.items())
 
 
-def _picture() -> str:
-    """The boundary miss of 0.23.0, as its page draws it; two features, for the reader's sake."""
-    features = (Feature(0, 3, "A"), Feature(3, 3, "B"))
-    request = GatherRequest(0, 3, 7, features)
-    case = GatherCase((request,), (EncoderOutput("A", 3),), 1)
-    return f"```text\n{picture(case)}\n```"
+def _outside() -> str:
+    """In which conjuncts the recorded runs of each release leave the relation."""
+    return _table(
+        ["conjunct that differs", "what it means", "releases that show it"], outside_rows()
+    )
+
+
+def _ablation() -> str:
+    """The ablation matrix, as it is recorded."""
+    data: dict[str, Any] = json.loads(ABLATION.read_text(encoding="utf-8"))
+    return "\n".join(["```text", *data["table"], "", LEGEND, "```"])
 
 
 PARTS: dict[str, Callable[[], str]] = {
     "claims": _claims,
+    "unproved": _unproved,
     "assumptions": _assumptions,
     "answers": _answers,
     "counts": _counts,
     "releases": _releases,
     "found": _found,
-    "picture": _picture,
+    "picture": story,
+    "ablation": _ablation,
+    "outside": _outside,
 }
 
 
 def main() -> int:
-    """Rewrite the README; 0."""
+    """Rewrite the README and its picture; 0."""
+    write_atomically(PICTURE, drawing())
     write_atomically(README, render(README.read_text(encoding="utf-8")))
     return 0
 

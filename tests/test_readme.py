@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from impl.faults import BY_NAME as FAULTS
 from proofs.cli import main
 from proofs.readme import PARTS, README, render
+from proofs.readme_picture import PICTURE, drawing
 from spec.claims import CLAIMS
 
 TEXT = README.read_text(encoding="utf-8")
@@ -20,6 +21,12 @@ ROOT = README.parent
 def test_generated_parts_are_up_to_date() -> None:
     """A table that is edited by hand, or left behind by the code, is a false statement."""
     assert render(TEXT) == TEXT, "run: python -m proofs.readme"
+
+
+def test_picture_is_what_the_report_draws() -> None:
+    """A picture of another report than today's would promise what nobody gets."""
+    assert PICTURE.read_text(encoding="utf-8") == drawing(), "run: python -m proofs.readme"
+    assert PICTURE.relative_to(ROOT).as_posix() in TEXT
 
 
 def test_every_generated_part_is_used() -> None:
@@ -34,7 +41,22 @@ def test_a_changed_part_is_noticed() -> None:
     assert render(changed) != changed
 
 
-@pytest.mark.parametrize("command", ["prove", "check", "vllm"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ablate",
+        "bench",
+        "check",
+        "claims",
+        "explore",
+        "lint-config",
+        "prove",
+        "replay",
+        "report",
+        "sweep",
+        "vllm",
+    ],
+)
 def test_commands_exist_and_explain_themselves(command: str) -> None:
     """A command that the README shows must be there."""
     assert f"residency {command}" in TEXT
@@ -67,7 +89,7 @@ def test_no_file_strays_from_the_layout() -> None:
     """The top level is small enough to be read; what tools demand is all that stands beside."""
     allowed = {
         "spec", "impl", "proofs", "tests", "pyproject.toml", "README.md", ".ci", "Makefile",
-        "constraints.txt", "LICENSE", ".gitignore", ".git",
+        "constraints.txt", "LICENSE", ".gitignore", ".git", ".github",
     }  # fmt: skip
     ignored = {line.strip("/\n") for line in (ROOT / ".gitignore").open(encoding="utf-8")}
     found = {path.name for path in Path(ROOT).iterdir()}

@@ -1,0 +1,53 @@
+"""Record the run that the README draws: the boundary miss of 0.23.0; never by hand.
+
+    python -m tests.record_picture [--check]
+
+It runs the release's own scheduler and gathers. ``--check`` compares with the record instead of
+writing it, and exits with 1 where they differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from proofs.loop.jobs import make_target
+from proofs.loop.record import record
+from proofs.loop_check_command import named_vllms
+from proofs.readme_picture import RECORD
+from spec.loop.document import dumps_trace
+from spec.loop.monitor import LoopMonitor
+from spec.trace import write_atomically
+from tests.vllm_loop_faults import RECORDED
+
+RELEASE = "0.23.0"
+CLAIM = "boundary-miss-tolerated"
+
+
+def text() -> str:
+    """What the record should be: the run, with the one violation that is told."""
+    scenario = next(fault.scenario for fault in RECORDED if fault.name == "no-boundary-tolerance")
+    target = make_target(named_vllms([RELEASE], None, None)[0])
+    monitor = LoopMonitor(scenario, "V2")
+    recording = record(target, scenario, "V2", tensors=None, monitor=monitor)
+    findings = [finding for finding in recording.findings if finding.claim == CLAIM]
+    return dumps_trace(recording.trace, findings[:1])
+
+
+def main() -> int:
+    """Write or compare; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    found = text()
+    if check:
+        same = RECORD.read_text(encoding="utf-8") == found
+        if not same:
+            print(f"{RECORD}: not as recorded; run python -m tests.record_picture")
+        return int(not same)
+    write_atomically(RECORD, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
