@@ -20,6 +20,9 @@ from spec.trace import write_atomically
 
 RECORDED = Path(__file__).parent / "recorded"
 FILE = RECORDED / "relation.json"
+SCENARIOS = ("found", "scenarios")
+"""Folders of what is run."""
+
 RELEASES = ("0.23.0", "0.24.0", "0.27.1", "0.28.0", "0.32.0", "0.33.0")
 MAX_PASSES = 24
 """Passes after which a run that stands still is left; it shows nothing new."""
@@ -37,7 +40,8 @@ def differences(release: str) -> dict[str, Any]:
     target = make_target(named_vllms([release], None, None)[0])
     inside: list[str] = []
     outside: dict[str, list[str]] = {}
-    for path in sorted(RECORDED.glob("*/*.json")):
+    paths = [path for folder in SCENARIOS for path in (RECORDED / folder).glob("*.json")]
+    for path in sorted(paths):
         if path.name == "index.json":
             continue
         scenario = document.loads(path.read_text(encoding="utf-8"), str(path)).scenario

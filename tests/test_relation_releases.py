@@ -71,6 +71,13 @@ def test_every_difference_has_a_meaning() -> None:
 
 
 def test_most_runs_of_the_newest_release_lie_in_the_relation() -> None:
-    """Wrong: theorems that speak of no real engine."""
+    """Wrong: theorems that speak of no real engine.
+
+    What was found in that very release is there because it goes wrong, and does not count.
+    """
     newest = _recorded()[RELEASES[-1]]
-    assert len(newest["inside"]) > 4 * len(newest["outside"])
+    inside, outside = (
+        [name for name in newest[part] if name.startswith("scenarios/")]
+        for part in ("inside", "outside")
+    )
+    assert len(inside) > 10 * len(outside)
