@@ -26,7 +26,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
     show_default=True,
     help=f"What to explore: {', '.join(SCOPES)}. full takes hours: give --resume.",
 )
-@click.option("--fault", help="Explore the model and the reference with this fault.")
+@click.option("--fault", help="Explore the model and the reference with this named fault.")
 @click.option("--claims", help="Ids of claims, separated by commas; all when not given.")
 @click.option(
     "--lockstep",
@@ -70,12 +70,15 @@ def explore(
     junit_file: Path | None,
     sarif_file: Path | None,
 ) -> None:
-    """Explore all scenarios of a small scope, with all choices within a run, on the model.
+    """Explore every case of a small scope, with all choices within a run, on the model.
 
-    Two requests with two items each and one of text alone, every way to lay them out with items of
-    one or two tokens; configurations that bring every two settings together; every number of
-    accepted drafts, every time of arrival, an abort, a reset or a failed load. The reference walks
-    beside the model, and each counterexample is replayed on it before it is shown.
+    A case is a layout under a configuration: two requests with two items each and one of text
+    alone, laid out in every way with items of one or two tokens; configurations of which any two
+    settings come together in one. Small layouts meet all of these, most of two requests some or
+    one; --scope full has more. Choices are every number of accepted drafts, every time of arrival
+    in a given order, and once an abort, a reset, or a failed load that takes a request back to its
+    start or by one token. The reference walks beside the model, and each counterexample is
+    replayed on it before it is shown.
 
     Exits 0 when all claims hold in the whole scope, 1 when one is refuted, 2 for wrong input, 4
     when a premise never happened, 5 when the reference and the model part, and 130 after Ctrl-C.

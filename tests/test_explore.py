@@ -156,6 +156,19 @@ def test_a_target_that_does_something_else_is_seen() -> None:
     assert "the model has" in differences[0].what
 
 
+def test_nothing_is_walked_after_an_error() -> None:
+    """Wrong: with a fault that raises, the reference is blamed for what no run does."""
+    name, raised = "finish-needs-references", 0
+    for case in SMALL[37::370]:
+        layout = Layout(case.config, case.requests, VARIANTS[name])
+        graph = explore(layout, case.choices)
+        raised += bool(graph.errors)
+        walked = walk(case, layout, graph, ReferenceLoop([name]), "V1", record_calls=False)
+        assert walked.difference is None
+        assert walked.edges == len(graph.edges)
+    assert raised
+
+
 def test_rounds_lie_in_the_relation_of_the_proofs() -> None:
     """Wrong: the proofs are about something else than what is explored."""
     for case in SMALL[400::433]:

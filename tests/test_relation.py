@@ -15,9 +15,11 @@ from impl.target import RUNNERS
 from proofs.cli import main
 from proofs.loop.record import record
 from proofs.search.loop.scenarios import scenarios
+from spec.feature import Feature
 from spec.loop import document
+from spec.loop.config import EngineConfig
 from spec.loop.history import History
-from spec.loop.scenario import Scenario
+from spec.loop.scenario import Scenario, ScenarioRequest
 from spec.loop.steps import Trace
 from spec.relation.cross_attention import ITEM_INVARIANTS, ItemScope
 from spec.relation.invariants import INVARIANTS
@@ -172,6 +174,25 @@ def test_faults_are_outside_with_their_conjunct(fault: Fault) -> None:
         for one in outside_the_proof(trace):
             shown.add((one.taken.transition, one.conjunct))
     assert shown == SEEN.get(fault.name, set())
+
+
+@pytest.mark.parametrize("fault", ["no-scheduler-shift", "boundary-never-encoded"])
+def test_whole_items_excuse_only_what_would_be_split(fault: str) -> None:
+    """Wrong: with chunking of items off, whoever never looks ahead lies in the relation."""
+    config = EngineConfig(
+        4,
+        8,
+        8,
+        64,
+        scheduler_lookahead=3,
+        gather_lookahead=1,
+        num_speculative_tokens=3,
+        whole_items=True,
+    )
+    scenario = Scenario(config, (ScenarioRequest(9, (Feature(4, 4, "A"),)),))
+    assert outside(record(ReferenceLoop(), scenario, "V2").trace) == []
+    found = outside_the_proof(record(ReferenceLoop([fault]), scenario, "V2").trace)
+    assert {one.conjunct for one in found} == {"looks-through-the-window"}
 
 
 MUTATED: dict[tuple[str, str, str], set[str]] = {

@@ -38,6 +38,7 @@ class Graph:
         broken: for each claim that some path breaks, the edge that shows it first.
         premises: claims whose premise happened.
         parents: the edge by which each node was found; -1 for the beginning.
+        errors: edges that end in an error; nothing follows them.
     """
 
     nodes: list[Node]
@@ -47,6 +48,7 @@ class Graph:
     broken: dict[int, int] = field(default_factory=dict)
     premises: int = 0
     parents: list[int] = field(default_factory=list)
+    errors: set[int] = field(default_factory=set)
 
     @property
     def depth(self) -> int:
@@ -209,8 +211,10 @@ class _Search:
 
     def _last_edge(self, source: int, choice: Choice) -> int:
         """Add an edge that ends in an error, and so nowhere; its number."""
+        edge = len(self.graph.edges)
         self.graph.edges.append((source, choice, source))
-        return len(self.graph.edges) - 1
+        self.graph.errors.add(edge)
+        return edge
 
     def _edge(self, source: int, choice: Choice, node: Node) -> int:
         """Add an edge, and the node that it leads to; its number."""

@@ -83,7 +83,7 @@ def covering_paths(graph: Graph) -> list[list[int]]:
     """Paths from the beginning, as edges, that contain every edge of the graph.
 
     Each goes by a shortest way to an edge that no path contains yet, the deepest such first, and
-    then on by further ones as long as there are any.
+    then on by further ones as long as there are any. Nothing follows an error.
     """
     rest: dict[int, list[int]] = {}
     for number, (source, _, _) in enumerate(graph.edges):
@@ -99,7 +99,8 @@ def covering_paths(graph: Graph) -> list[list[int]]:
         path.reverse()
         for edge in path:
             covered[edge] = True
-        while following := rest.get(graph.edges[path[-1]][2]):
+        while path[-1] not in graph.errors:
+            following = rest.get(graph.edges[path[-1]][2], [])
             while following and covered[following[-1]]:
                 following.pop()
             if not following:

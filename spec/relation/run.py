@@ -83,7 +83,7 @@ class Run:
         self._tell(self._ledger.forgo())
         self._stop_missing(step.state)
         for entry in step.scheduled:
-            self._schedule(entry, step.index, stops_at.get(entry.request))
+            self._schedule(step, entry, stops_at.get(entry.request))
         self._apply(step)
 
     def _let_go(self, call: Call, is_stop: bool) -> Iterable[Act]:
@@ -102,15 +102,15 @@ class Run:
             for act in self._ledger.lets_go(who, name)
         ]
 
-    def _schedule(self, entry: ScheduledRequest, index: int, stopped_at: int | None) -> None:
+    def _schedule(self, step: PassSeen, entry: ScheduledRequest, stopped_at: int | None) -> None:
         start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
         known = entry.prefill_len + entry.num_output_placeholders
         samples = start + num_tokens >= known
         if entry.started:
             self._flights[entry.request].clear()
-        self._flights[entry.request][index] = (entry.num_draft_tokens, samples)
+        self._flights[entry.request][step.index] = (entry.num_draft_tokens, samples)
         if stopped_at is None:
-            stopped_at = self._whole_item_ahead(entry)
+            stopped_at = self._whole_item_ahead(step, entry)
         for projection in self._of(entry.request):
             if entry.started:
                 if not projection.state.trying:
@@ -125,12 +125,24 @@ class Run:
                 stopped_at=0 if stopped_at is None else stopped_at,
             )
 
-    def _whole_item_ahead(self, entry: ScheduledRequest) -> int | None:
-        """Offset of the item past the chunk that was not asked for since it may not be split."""
+    def _whole_item_ahead(self, step: PassSeen, entry: ScheduledRequest) -> int | None:
+        """Offset of the item past the chunk that was not asked for since it may not be split.
+
+        Only one that the chunk could have split before it was cut, with the tokens that the pass
+        had left: any other has to be asked for.
+        """
         if not self._config.whole_items:
             return None
-        end = entry.num_computed_tokens + entry.num_scheduled_tokens
-        window_end = end + self._config.scheduler_lookahead
+        most = self._config.max_num_batched_tokens
+        for other in step.scheduled:
+            if other is entry:
+                break
+            most -= other.num_scheduled_tokens
+        if self._config.long_prefill_token_threshold:
+            most = min(most, self._config.long_prefill_token_threshold)
+        start = entry.num_computed_tokens
+        end = start + entry.num_scheduled_tokens
+        window_end = min(end + self._config.scheduler_lookahead, start + most)
         for projection in self._of(entry.request):
             feature = projection.feature
             if end <= feature.offset < window_end and not projection.state.asked:
