@@ -91,12 +91,36 @@ def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
 @_counted("--requests", "requests", text="Requests in the engine at once; 1 for one at a time.")
 @click.option("--limit-mm-per-prompt", metavar="JSON", help="Most items of a prompt, by kind.")
 @_counted("--max-model-len", "max_model_len", text="Longest request.")
-@click.option("--enable-prefix-caching/--no-enable-prefix-caching", default=None)
-@click.option("--enable-chunked-prefill/--no-enable-chunked-prefill", default=None)
-@click.option("--scheduling-policy", type=click.Choice(["fcfs", "priority"]))
-@click.option("--encoder-decoder/--decoder-only", default=None)
-@click.option("--kv-transfer-config", metavar="JSON")
-@click.option("--ec-transfer-config", metavar="JSON")
+@click.option(
+    "--enable-prefix-caching/--no-enable-prefix-caching",
+    default=None,
+    help="Whether a prompt may begin with cached tokens; it may when not given.",
+)
+@click.option(
+    "--enable-chunked-prefill/--no-enable-chunked-prefill",
+    default=None,
+    help="Without it the theorems settle nothing.",
+)
+@click.option(
+    "--scheduling-policy",
+    type=click.Choice(["fcfs", "priority"]),
+    help="Who runs first; fcfs when not given.",
+)
+@click.option(
+    "--encoder-decoder/--decoder-only",
+    default=None,
+    help="Which kind of model; for encoder-decoder ones the theorems settle nothing.",
+)
+@click.option(
+    "--kv-transfer-config",
+    metavar="JSON",
+    help="A KV store outside of the engine; with one the theorems settle nothing.",
+)
+@click.option(
+    "--ec-transfer-config",
+    metavar="JSON",
+    help="A store of encoder outputs outside of the engine; likewise.",
+)
 @click.option(
     "--config",
     "config_file",
@@ -150,8 +174,10 @@ def lint_config(
 ) -> None:
     """Say whether an engine with these settings can stand still for ever, by proof.
 
-    Prints the smallest prompt that stalls, the theorems that say so and what to change. Exit codes:
-    0 no prompt stalls, 1 one does, 2 wrong use or a missing fact, 3 not settled by the theorems.
+    Prints the smallest prompt that stalls, the theorems that say so and what to change.
+
+    Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, and 3 when
+    the theorems do not settle it.
     """
     try:
         for path in (output, json_file):

@@ -137,8 +137,9 @@ def padded_decode_breaks(
     """Whether the threshold on long prefills cuts a decode that was padded with drafts.
 
     An assertion then stops the engine: 0.29 to 0.33. Releases from 0.25 on pad a waiting request
-    that has one token left to compute while others decode; it takes a second request. Theorem
-    ``progress.padded-decode-breaks``.
+    that has one token left to compute while others decode; from 0.30 on also behind a prefix hit,
+    where nobody decodes. From 0.31 on the threshold spares a request that is alone, so that it
+    takes a second one. Theorem ``progress.padded-decode-breaks``.
     """
     return and_(
         long_prefill_token_threshold > 0, long_prefill_token_threshold <= num_speculative_tokens

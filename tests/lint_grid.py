@@ -130,11 +130,15 @@ def telling_settings(rules: Rules) -> tuple[Settings, ...]:
     if rules.largest_shift is not None:
         return found
     modules = replace(plain, num_drafts=2, shift=2)
-    return (
+    more: tuple[Settings, ...] = (
         *found,
         replace(text, threshold=1, num_drafts=2, shift=2),
         replace(modules, cache_size=2),
     )
+    if not rules.asserts_padding:
+        return more
+    # A decode that is padded behind a prefix hit, while nobody else runs.
+    return (*more, replace(text, threshold=1, num_drafts=1, num_requests=1, prefix_hits=True))
 
 
 def _settings(

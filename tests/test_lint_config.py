@@ -88,6 +88,14 @@ def test_older_releases_can_stall_and_say_how_to_stop_it() -> None:
             "R0: text of 1, generates 3; R1: text of 1, generates 3, arrives at 1",
         ),
         (
+            (
+                *("--release", "0.30.0", "-sc", EAGLE, "--long-prefill-token-threshold", "1"),
+                *("--requests", "1"),
+            ),
+            "padded-decode-above-threshold",
+            "text of 2, generates 3, finds 1 computed",
+        ),
+        (
             ("--release", "0.27.1", "--mamba-cache-mode", "align", "--block-size", "4"),
             "neighbours-do-not-fit",
             "A[0,5) B[5,9) of 9",
@@ -135,6 +143,13 @@ def test_each_stuck_state_is_named_with_its_smallest_prompt(arguments, name, pro
             (*OLD, "--max-num-seqs", "2", "--scheduling-policy", "priority"),
             "first-come-first-served",
         ),
+        (
+            (
+                *("-sc", MTP, "--modules", "3", "--margin", "1", "--requests", "1"),
+                *("--largest-item", "1", "--encoder-cache-size", "2"),
+            ),
+            "cut-shifted-as-far-as-reserved",
+        ),
     ],
 )
 def test_what_the_theorems_do_not_settle_is_unknown(arguments, assumption) -> None:
@@ -172,6 +187,24 @@ def test_what_the_theorems_do_not_settle_is_unknown(arguments, assumption) -> No
         (
             ("--max-num-batched-tokens", "8", "--largest-item", "2", "--mamba-cache-mode", "align"),
             "missing --block-size",
+        ),
+        (
+            ("--max-num-batched-tokens", "8", "--largest-item", "2", "--mamba-cache-mode", "Align"),
+            "'Align' is none of all, align, none",
+        ),
+        (
+            (
+                *("--max-num-batched-tokens", "8", "--largest-item", "2"),
+                *("--mamba-cache-mode", "align", "--block-size", "0"),
+            ),
+            "block_size is 0; it must be at least 1",
+        ),
+        (
+            (
+                *("--max-num-batched-tokens", "8", "--largest-item", "2"),
+                *("--limit-mm-per-prompt", '{"image": -1}'),
+            ),
+            "give a count for image, 0 or more",
         ),
         (
             ("--max-num-batched-tokens", "1", "--largest-item", "1", "-sc", EAGLE),
@@ -216,6 +249,28 @@ def test_a_file_of_arguments_is_read_and_the_command_line_wins(tmp_path: Path) -
     result = run("--config", str(file))
     assert result.exit_code == 2
     assert "unknown arguments max_num_batched_tokenz" in result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("scheduling-policy: Priority", "'Priority' is none of fcfs, priority"),
+        ("enable-chunked-prefill: 'false'", "'false' is neither true nor false"),
+        ("encoder-decoder: 'no'", "'no' is neither true nor false"),
+        ("long-prefill-token-threshold-adaptive: 1", "1 is neither true nor false"),
+        ("a: b: c", "neither YAML nor JSON"),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_told_in_one_line(
+    line: str, message: str, tmp_path: Path
+) -> None:
+    """Wrong: a slip in a file passes for the default, and the verdict is about another engine."""
+    file = tmp_path / "engine.yaml"
+    file.write_text(f"max-num-batched-tokens: 8\nlargest-item: 2\n{line}\n", encoding="utf-8")
+    result = run("--config", str(file))
+    assert result.exit_code == 2, result.output
+    (told,) = result.output.splitlines()
+    assert message in told
 
 
 def test_sizes_follow_the_token_budget_as_in_vllm() -> None:

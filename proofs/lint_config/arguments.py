@@ -6,7 +6,7 @@ there: both are the token budget, or the largest item where that is more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
-        raise InputError(f"{path}: neither YAML nor JSON: {error}") from None
+        told = " ".join(str(error).split())
+        raise InputError(f"{path}: neither YAML nor JSON: {told}") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: give a table of arguments, one a line: `max-num-seqs: 256`")
     unknown = sorted({str(key).replace("-", "_") for key in data} - set(KNOWN) - set(IGNORED))
@@ -97,6 +98,11 @@ IGNORED = (
 """Common arguments that do not."""
 
 
+MAMBA_CACHE_MODES = ("all", "align", "none")
+POLICIES = ("fcfs", "priority")
+"""What vLLM takes; another word must not pass for the default."""
+
+
 def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
     """Settings and rules from arguments.
 
@@ -142,7 +148,7 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
         # A prompt leaves room for a token at least.
         longest_prompt=None if length is None else length - 1,
         prefix_hits=flag(given, "enable_prefix_caching", default=True),
-        by_priority=given.get("scheduling_policy") == "priority",
+        by_priority=_word(given, "scheduling_policy", POLICIES) == "priority",
         sizes_follow_budget=cache is None and encoder is None,
     )
     overridden = None if overrides else release
@@ -168,13 +174,23 @@ def _alignment(given: Mapping[str, Any]) -> int:
     alignment = count(given, "block_alignment")
     if alignment is not None:
         return alignment
-    if given.get("mamba_cache_mode") != "align":
+    if _word(given, "mamba_cache_mode", MAMBA_CACHE_MODES) != "align":
         return 0
-    return required(
+    size = required(
         given,
         "block_size",
         "--block-size: with mamba_cache_mode align, chunks end at multiples of it",
     )
+    if size < 1:
+        raise InputError(f"block_size is {size}; it must be at least 1")
+    return size
+
+
+def _word(given: Mapping[str, Any], name: str, known: Sequence[str]) -> str | None:
+    value = given.get(name)
+    if value is not None and value not in known:
+        raise InputError(f"{name}: {value!r} is none of {', '.join(known)}")
+    return value
 
 
 def _items(given: Mapping[str, Any]) -> int | None:
@@ -190,8 +206,8 @@ def _items(given: Mapping[str, Any]) -> int | None:
     total = 0
     for kind, limit in limits.items():
         count = limit.get("count") if isinstance(limit, dict) else limit
-        if not isinstance(count, int):
-            raise InputError(f"limit_mm_per_prompt: give a count for {kind}")
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise InputError(f"limit_mm_per_prompt: give a count for {kind}, 0 or more")
         total += count
     return total
 
@@ -199,15 +215,16 @@ def _items(given: Mapping[str, Any]) -> int | None:
 def _open(given: Mapping[str, Any], settings: Settings) -> tuple[Unknown, ...]:
     """What the theorems say nothing of."""
     found = []
-    if given.get("encoder_decoder"):
+    if flag(given, "encoder_decoder", default=False):
         found.append(
             Unknown("decoder-only", "encoder-decoder models keep another book of encoder outputs")
         )
-    if given.get("enable_chunked_prefill") is False:
+    if not flag(given, "enable_chunked_prefill", default=True):
         found.append(
             Unknown("chunked-prefill", "without chunked prefill a prompt waits for a whole pass")
         )
-    if settings.threshold and given.get("long_prefill_token_threshold_adaptive"):
+    adaptive = flag(given, "long_prefill_token_threshold_adaptive", default=False)
+    if settings.threshold and adaptive:
         found.append(
             Unknown(
                 "threshold-fixed",

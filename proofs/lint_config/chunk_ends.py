@@ -56,18 +56,36 @@ def short_chunks(settings: Settings, rules: Rules) -> Iterator[Stop]:
 def padded_decodes(settings: Settings, rules: Rules) -> Iterator[Stop]:
     """A padded decode that the threshold on long prefills cuts."""
     drafts, threshold = settings.num_drafts, settings.threshold
-    if not rules.asserts_padding or not drafts or settings.most_running == 1:
+    if not rules.asserts_padding or not drafts or not padded_decode_breaks(drafts, threshold):
         return
-    if not padded_decode_breaks(drafts, threshold):
+    layout = _padded_beside(settings) or _padded_behind_hit(settings, rules)
+    if layout is None:
         return
-    if settings.token_budget < 1 + drafts + threshold:
-        return
-    first = Prompt(1, max_tokens=3)
     yield Stop(
         "padded-decode-above-threshold",
         "a decode that was padded with drafts is cut by the threshold on long prefills, and an "
         "assertion stops the engine",
         ("progress.padded-decode-breaks",),
-        Layout((first, Prompt(1, max_tokens=3, arrival=1))),
+        layout,
         ("threshold", "num_drafts"),
     )
+
+
+def _padded_beside(settings: Settings) -> Layout | None:
+    """A request of one token, padded since another one decodes with all its drafts."""
+    least = 1 + settings.num_drafts + settings.threshold
+    if settings.most_running == 1 or settings.token_budget < least:
+        return None
+    return Layout((Prompt(1, max_tokens=3), Prompt(1, max_tokens=3, arrival=1)))
+
+
+def _padded_behind_hit(settings: Settings, rules: Rules) -> Layout | None:
+    """A request that finds all but one token computed: padded though nobody else runs."""
+    if not (rules.pads_behind_hits and settings.prefix_hits):
+        return None
+    may_be_cut = settings.can_repeat or not rules.spares_lone
+    # It is padded only where its drafts and a sampled token fit the longest request.
+    if not may_be_cut or not settings.allows(2 + settings.num_drafts, 0):
+        return None
+    prompt = Prompt(2, max_tokens=2 + settings.num_drafts, prefix_hit=1)
+    return Layout((prompt,) * (2 if rules.spares_lone else 1))

@@ -50,6 +50,14 @@ def _shifts_apart(settings: Settings, rules: Rules) -> Iterator[Unknown]:
             "a chunk ends closer to a whole item than to a refused one, which no release does; "
             "what is held between the two is not settled",
         )
+    if rules.reserves and sizes.shift >= 2 and sizes.reach and sizes.cut < sizes.shift:
+        yield Unknown(
+            "cut-shifted-as-far-as-reserved",
+            "a chunk cut less than the shift before a refused item is shortened again near a "
+            "prompt's end, and items are held past their end or the cut, which no release does; "
+            "which prompts stop is not settled (three items of one token do, with a margin of 1, a "
+            "cache of 2 rows and three modules)",
+        )
     if settings.block_alignment and rules.aligns_after_cut and sizes.shift >= 2:
         yield Unknown(
             "alignment-of-one-module",

@@ -19,13 +19,15 @@ ASSUMPTIONS = (
     "budgets-fixed",
     "arrivals-finite",
     "sampling-yields",
+    "synchronous-scheduling",
     "kv-blocks-for-all",
     "no-streaming-input",
     "items-of-any-size",
 )
-"""What every verdict takes for granted. The last three: nobody is preempted for want of KV blocks;
-a request has one prompt; items of every size up to the largest may come, in any number and
-place."""
+"""What every verdict takes for granted. The last four: the theorems are about passes that are
+updated before the next one, and asynchronous engines are searched; nobody is preempted for want of
+KV blocks; a request has one prompt; items of every size up to the largest may come, in any number
+and place."""
 
 ARGUMENTS = {
     "token_budget": "--max-num-batched-tokens",

@@ -36,6 +36,7 @@ class Rules:
         stops_at_boundaries: whether an aligned chunk never crosses a block boundary when it starts
             inside a block, even to end the prefill.
         asserts_padding: whether a new decode is padded with drafts, and asserted to keep them all.
+        pads_behind_hits: whether that is so behind a prefix hit, too, where nobody else decodes.
     """
 
     margin: Tokens = 0
@@ -49,6 +50,7 @@ class Rules:
     aligns_beside_drafter: bool = True
     stops_at_boundaries: bool = False
     asserts_padding: bool = False
+    pads_behind_hits: bool = False
 
 
 REFERENCE = Rules()
@@ -71,7 +73,8 @@ _FROM_0_28 = replace(
     stops_at_boundaries=True,
 )
 _FROM_0_29 = replace(_FROM_0_28, asserts_padding=True)
-_FROM_0_31 = replace(_FROM_0_29, spares_lone=True)
+_FROM_0_30 = replace(_FROM_0_29, pads_behind_hits=True)
+_FROM_0_31 = replace(_FROM_0_30, spares_lone=True)
 _FROM_0_33 = replace(_FROM_0_31, margin=0, cut_shift=0, spares_start=False)
 
 RELEASES: dict[str, Rules] = {
@@ -85,7 +88,7 @@ RELEASES: dict[str, Rules] = {
     "0.27.1": _FROM_0_24,
     "0.28.0": _FROM_0_28,
     "0.29.0": _FROM_0_29,
-    "0.30.0": _FROM_0_29,
+    "0.30.0": _FROM_0_30,
     "0.31.0": _FROM_0_31,
     "0.32.0": _FROM_0_31,
     "0.33.0": _FROM_0_33,
