@@ -11,7 +11,16 @@ from hypothesis.strategies import SearchStrategy
 
 from proofs.search import strategies
 from spec.book import SpecBook
-from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.cases import (
+    BookCase,
+    BookOperation,
+    Case,
+    FreeCase,
+    GatherCase,
+    GatherRequest,
+    RowRangeCase,
+    WindowCase,
+)
 from spec.feature import Feature
 from spec.gather import InteriorMiss, expected_gather
 from spec.geometry import count_rows_before, meets
@@ -411,3 +420,13 @@ def test_an_observation_of_another_kind_is_an_error() -> None:
     """Wrong: a case checked against an observation that has nothing to do with it."""
     with pytest.raises(TypeError, match="RangeObservation does not observe a BookCase"):
         check(TAKEN_AND_LET_GO, RangeObservation(0, 0), "mixed up")
+
+
+def test_an_error_is_blamed_on_the_request_whose_range_lacks_the_hash() -> None:
+    """Found with `window-search-late`: C lies at the boundary of one request and inside another."""
+    features = (Feature(1, 3, "B"), Feature(6, 2, "C"))
+    case = GatherCase(
+        (GatherRequest(0, 5, 8, features), GatherRequest(0, 7, 11, features)), (), draft_lookahead=3
+    )
+    raised = GatherObservation(error=ErrorSeen("RuntimeError", "encoder output C is missing"))
+    assert [finding.claim for finding in check(case, raised, "t")] == ["interior-miss-raises"]
