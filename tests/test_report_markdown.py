@@ -41,6 +41,7 @@ from spec.loop.document import load
 from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Scenario, ScenarioRequest
 from tests.hostile_names import NAMES, names
+from tests.report_runs import account_of_switch
 
 FAULTS = ("deferred-free-margin", "shifted-cut")
 SCENARIO = Path(__file__).parent / "recorded" / "scenarios" / "deferred-free-margin.json"
@@ -192,6 +193,19 @@ def renamed(scenario: Scenario, *identifiers: str) -> Scenario:
 def test_the_report_is_as_it_was(snapshot: SnapshotAssertion) -> None:
     """The text of a report would change unseen."""
     assert markdown_report(account(STUCK), Links()) == snapshot
+
+
+def test_items_of_an_encoder_decoder_model_lie_in_no_prompt() -> None:
+    """A prompt of 2 tokens that holds [0,4), and an update that goes by the name of its pass."""
+    report = markdown_report(
+        account_of_switch("encoder-decoder-credit", "slots-conserved"), Links()
+    )
+    lines = report.splitlines()
+    assert any("of text, and its encoder takes A[0," in line for line in lines)
+    assert any(line.startswith("  encoder ") for line in lines)
+    assert any(line.startswith("encoder  a letter takes a row") for line in lines)
+    (told,) = [line for line in lines if line.startswith("**The contradiction**")]
+    assert told.startswith("**The contradiction**, in update of pass ")
 
 
 @pytest.mark.parametrize("index", range(0, len(NAMES) - 1, 2))

@@ -135,7 +135,8 @@ def _slots(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Cond
         for state in cache.entries
         if state.state in ("referenced", "freeable")
     ]
-    held = Condition(f"the book holds {', '.join(parts) or 'nothing'} (rows)", holds=True)
+    told = f"the book holds {', '.join(parts)} (rows)" if parts else "the book holds no entry"
+    held = Condition(told, holds=True)
     if cache.num_free != cache.size - cache.num_taken:
         asked = f"free rows = {cache.size} - {cache.num_taken}; the book counts {cache.num_free}"
     else:

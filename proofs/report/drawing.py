@@ -131,7 +131,8 @@ def _draw_head(canvas: Canvas, area: Area, columns: _Columns) -> float:
     y = 32.0
     for track in timeline.tracks:
         alone = len(timeline.tracks) == 1 and not timeline.num_hidden_requests
-        label = "prompt" if alone else f"prompt of R{track.request}"
+        what = "encoder input" if timeline.is_encoder_decoder else "prompt"
+        label = what if alone else f"{what} of R{track.request}"
         canvas.text(columns.tokens - 10, y + 15, label, "head-line", anchor="end")
         draw_track(canvas, area, track, y)
         y += track_height()

@@ -9,10 +9,15 @@ from proofs.report.links import Links
 from proofs.report.markup import COMMENT_LIMIT, code_span, fenced, fitted, prose, table, visible
 from proofs.report.origin import reproduce
 from proofs.report.text_timeline import text_timeline
+from proofs.report.timeline import StepRow
 from proofs.search.describe import counted
 
 _MOST_SENTENCES = 12
 _MOST_TRIED = 6
+_RUN_LEGEND = (
+    "items at their positions, of so many tokens; a pass runs B tokens and encodes E rows, the "
+    "cache holds C rows, scheduler and drafter look ks and kg tokens ahead"
+)
 _CUT = "This was cut to the size of a comment; the other files hold all of it."
 
 
@@ -44,9 +49,8 @@ def markdown_sections(account: Account, links: Links) -> list[str]:
     beside = [code_span(name) for name in links.all if name != links.markdown]
     sections.append(f"Beside this: {', '.join(beside)}.")
     if account.not_shown:
-        sections.append(
-            "Not shown: " + "; ".join(prose(one.rstrip(".")) for one in account.not_shown) + "."
-        )
+        told = [f"- {prose(one.rstrip('.'))}." for one in account.not_shown]
+        sections.append("\n".join(("Not shown:", "", *told)))
     return sections
 
 
@@ -63,7 +67,7 @@ def _facts(account: Account) -> str:
     rows = [
         ("claim", prose(account.claim.sentence, in_table=True)),
         ("found on", ", ".join(found_on)),
-        ("smallest run", code_span(account.run, 400, in_table=True)),
+        ("smallest run", f"{code_span(account.run, 400, in_table=True)}; {_RUN_LEGEND}"),
         (
             "settings",
             prose(
@@ -83,10 +87,17 @@ def _contradiction(account: Account) -> str:
     finding = account.example.finding
     what = f"{prose(finding.observed)}. The claim asks for: {prose(finding.expected)}."
     if finding.loop is None:
-        return f"**The contradiction**, in pass {finding.pass_index}: {what}"
+        return f"**The contradiction**, {_moment(account)}: {what}"
     first, last = finding.loop
     again = f"Pass {first} comes" if first == last else f"Passes {first} to {last} come"
     return f"**The contradiction**, from pass {first} on: {what} {again} again for ever."
+
+
+def _moment(account: Account) -> str:
+    """When the contradiction shows, as the story says it."""
+    row = account.timeline.rows[account.timeline.contradiction]
+    assert isinstance(row, StepRow)
+    return f"before pass {row.pass_index}" if row.kind == "event" else f"in {row.title}"
 
 
 def _story(account: Account) -> str:

@@ -87,8 +87,9 @@ def _tell_start(scenario: Scenario, timeline: Timeline) -> list[Sentence]:
 def _tell_prompt(track: RequestTrack, timeline: Timeline) -> str:
     alone = len(timeline.tracks) == 1 and not timeline.num_hidden_requests
     who = "the request's prompt" if alone else f"the prompt of request {track.request}"
+    at = "" if timeline.is_encoder_decoder else " at "
     items = [
-        f"{timeline.entries[bar.entry].letter} at [{bar.span[0]},{bar.span[1]})"
+        f"{timeline.entries[bar.entry].letter}{at}[{bar.span[0]},{bar.span[1]})"
         + (
             f" with {counted(bar.num_rows, 'row')}"
             if bar.num_rows < bar.span[1] - bar.span[0]
@@ -98,8 +99,11 @@ def _tell_prompt(track: RequestTrack, timeline: Timeline) -> str:
     ]
     if track.num_hidden_bars:
         items.append(f"{track.num_hidden_bars} more items")
+    tokens = counted(track.num_prompt_tokens, "token")
+    if timeline.is_encoder_decoder and items:
+        return f"{who} has {tokens} of text, and its encoder takes {' and '.join(items)}"
     held = f" and holds {' and '.join(items)}" if items else " of text"
-    return f"{who} has {counted(track.num_prompt_tokens, 'token')}{held}"
+    return f"{who} has {tokens}{held}"
 
 
 def _tell_rows(timeline: Timeline) -> list[Sentence]:

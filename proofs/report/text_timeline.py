@@ -20,7 +20,7 @@ from proofs.report.text_cells import (
 from proofs.report.timeline import Gap, RequestTrack, StepRow, Timeline
 from proofs.search.describe import counted
 
-_MOST_NOTE = 72
+_MOST_NOTE = 96
 _MOST_WIDTH = 120
 """Characters of the pictures of requests; further ones give their ranges in numbers."""
 
@@ -104,7 +104,7 @@ def _head(
 ) -> list[str]:
     names = ["".ljust(_STEP)]
     rulers: list[list[str]] = [["".ljust(_STEP)], ["step".ljust(_STEP)]]
-    prompts = ["prompt".ljust(_STEP)]
+    prompts = [_prompt_label(timeline).ljust(_STEP)]
     for track, columns in tracks:
         width = columns.width_of_all
         names.append(f"request {track.request}".ljust(width))
@@ -127,6 +127,10 @@ def _head(
     ]
     lines = ["  ".join(cells).rstrip() for cells in (names, *rulers, prompts)]
     return [f"  {line}" for line in lines if line.strip()]
+
+
+def _prompt_label(timeline: Timeline) -> str:
+    return "encoder" if timeline.is_encoder_decoder else "prompt"
 
 
 def _size_of(timeline: Timeline) -> int:
@@ -196,6 +200,7 @@ def _margin(timeline: Timeline, index: int) -> str:
 def _legend(timeline: Timeline, used: list[int], signs: dict[int, str]) -> list[str]:
     rows = {bar.entry: bar.num_rows for track in timeline.tracks for bar in track.bars}
     lines = list(LEGEND)
+    lines[0] = lines[0].replace("prompt ", f"{_prompt_label(timeline):7}", 1)
     for entry in used[:_MOST_LEGEND]:
         name = visible(timeline.entries[entry].identifier)
         count = f", {counted(rows[entry], 'row')}" if entry in rows else ""

@@ -259,6 +259,7 @@ class Timeline:
         num_steps: steps of the whole trace.
         lasso: the circle of a stuck run.
         gather_lookahead: how far the drafter reads ahead (tokens).
+        is_encoder_decoder: whether items are the encoder's input and lie in no prompt.
     """
 
     entries: tuple[Entry, ...]
@@ -269,6 +270,7 @@ class Timeline:
     num_steps: int
     lasso: Lasso | None
     gather_lookahead: int
+    is_encoder_decoder: bool = False
 
     @property
     def contradiction(self) -> int:

@@ -104,6 +104,7 @@ class _Builder:
             len(self._trace.steps),
             self._lasso(rows),
             self._config.gather_lookahead,
+            self._config.is_encoder_decoder,
         )
 
     def _observe(self, index: int, step: Step, is_shown: bool) -> StepRow | None:

@@ -122,14 +122,14 @@ class BookMonitor:
                 name,
                 f"{name} slots {'above' if more else 'below'} the true sum",
                 observed=f"{name} {reported} of {size}",
-                expected=f"{true}: {taken} rows are taken",
+                expected=f"{true}, with {taken} rows taken",
             )
         elif true < 0:
             self._log.add_standing(
                 "slots-conserved",
                 name,
                 f"{name} slots below 0",
-                observed=f"{name} {reported} of {size}: {taken} rows are taken",
+                observed=f"{name} {reported} of {size}, with {taken} rows taken",
                 expected=f"between 0 and {size}",
             )
 
