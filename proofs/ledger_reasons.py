@@ -13,6 +13,8 @@ WHY_NO_PROOF: dict[str, str] = {
 }
 """Why only search covers a claim."""
 
+_A_RULE = "that an engine does so: the relation takes it as its rule, and runs are laid against it"
+
 LEFT_TO_SEARCH: dict[str, str] = {
     "rows-exact": "what tensors hold, and their merge: they are no integers",
     "mask-exact": "the mask as a tensor, and the merge that follows it",
@@ -24,6 +26,11 @@ LEFT_TO_SEARCH: dict[str, str] = {
     "cuts item by item, then the reservation",
     "counts-agree": "statuses, queues, batches and KV blocks, which the relation leaves open; "
     "placeholders and drafts are proved",
+    "released": _A_RULE,
+    "evicted-not-live": _A_RULE,
+    "dropped-in-update": _A_RULE,
+    "need-agrees": _A_RULE,
+    "payload-available": _A_RULE,
 }
 """What the proofs of a claim leave to search."""
 
@@ -68,7 +75,7 @@ WHY_NOT_EXPLORED: dict[str, str] = {
     "rows-exact": _NO_ROWS,
     "mask-exact": _NO_ROWS,
     "fresh-tensor": "the model holds tensors by hash, and no contents",
-    "runners-agree": "the model is one; in lockstep the reference runs with either runner's order",
+    "runners-agree": "the model is one, and in lockstep the reference runs as one runner",
     "window-exact": _OF_A_CALL,
     "row-range-exact": _OF_A_CALL,
     "book-exact": _OF_A_CALL,

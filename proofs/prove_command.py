@@ -113,7 +113,8 @@ def run_or_usage_error(**options: Any) -> int:
 def prove(context: click.Context, /, **options: Any) -> None:
     """Prove the rules of spec/ for all integers, with z3 and again with cvc5.
 
-    Exit code: 0 all PROVED, 1 REFUTED, 2 wrong use, 3 UNKNOWN, 4 VACUOUS, 5 ERROR or nothing done.
+    Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
+    or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
     """
     context.exit(run_or_usage_error(**options))
 

@@ -3,7 +3,9 @@
 The premise ``asked-or-refused`` is what a pass leaves behind, however many requests and features
 there are: a feature with a row in the window that scheduling looked at is on the worker, or it was
 refused, and the chunk ends the cut's shift before it. The relation's theorems show that passes
-keep to it; here it is used, for the cells of the ablation matrix.
+keep to it where the cut is not shifted; that a shifted cut ends as much earlier is the rule
+:func:`spec.scheduling_rules.refused_cut` itself. Here it is used, for the cells of the ablation
+matrix.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ def prove_command(
 ) -> None:
     """Prove the rules for all integers; or, with --source-of, a release's own source.
 
-    Exit code: 0 all PROVED, 1 REFUTED, 2 wrong use, 3 UNKNOWN, 4 VACUOUS, 5 ERROR or nothing done.
+    Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
+    or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
     """
     if source_of is None:
         if sarif_file is not None:

@@ -102,7 +102,8 @@ QUESTIONS: tuple[Question, ...] = (
             Statement(
                 "yes: under the assumptions it guards nothing, and with margin 0 and a chunk that "
                 "ends at the refused item a request that gets no token holds no other item, so "
-                "that a lone request always gets on",
+                "that a lone request gets on unless something else stops it, such as 0.33.0's "
+                "reservation for several modules or its cut before whole items",
                 (
                     "residency.drafter-reads",
                     "references.let-go-ends-by-lowest-progress",

@@ -287,7 +287,7 @@ def test_an_interrupted_check_reports_what_it_found() -> None:
     ("settings", "words"),
     [
         (CheckSettings(claims=("nope",)), "unknown claim 'nope'; known claims: book-exact"),
-        (CheckSettings(claims=("target-resident",)), "cannot be checked on single functions"),
+        (CheckSettings(claims=("target-resident",)), "about whole runs, not single functions"),
         (CheckSettings(examples=0), "0 examples check nothing"),
         (CheckSettings(tensors=TensorSettings(device="toaster")), "unknown device 'toaster'"),
     ],
@@ -399,6 +399,8 @@ def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:
     ("arguments", "words"),
     [
         (("--claims", "nope"), "unknown claim 'nope'"),
+        (("--claims", "no-stall"), "`residency check --level loop` checks it"),
+        (("--level", "loop", "--claims", "window-exact"), "check it without --level loop"),
         (("--claims", ","), "--claims is empty"),
         (("--fault", "nope"), "unknown fault 'nope'"),
         (("--target", "vllm"), "needs --release R or --source DIR"),

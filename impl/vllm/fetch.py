@@ -100,7 +100,7 @@ def _canonical(release: str) -> str:
     except InvalidVersion:
         raise InputError(
             f"{release!r} is not a release of {PACKAGE}; give a version such as {CI_RELEASES[-1]}, "
-            "or a folder with --source"
+            "or the folder of a checkout"
         ) from None
     missing = (0,) * (3 - len(version.release))
     padded = ".".join(str(part) for part in (*version.release, *missing))

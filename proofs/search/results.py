@@ -9,6 +9,7 @@ from proofs.search.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart
 from spec.claims import claim as known_claim
 from spec.errors import InputError
 from spec.findings import Finding
+from spec.loop.claims import BY_ID as LOOP_CLAIMS
 from spec.verdict import Verdict
 
 DEFAULT_EXAMPLES = 300
@@ -47,12 +48,12 @@ class CheckSettings:
                 none of the parts can contradict.
         """
         for claim in self.claims or ():
-            known_claim(claim)
-            if not any(claim in claims for claims in CLAIMS_OF_PART.values()):
+            if claim in LOOP_CLAIMS and claim not in _checked_claims():
                 raise InputError(
-                    f"claim {claim!r} is about whole steps and cannot be checked on single "
-                    f"functions; checked here: {', '.join(sorted(_checked_claims()))}"
+                    f"claim {claim!r} is about whole runs, not single functions; "
+                    "`residency check --level loop` checks it"
                 )
+            known_claim(claim)
         if self.examples < 1:
             raise InputError(f"{self.examples} examples check nothing; ask for at least 1")
         self.tensors.require_device()

@@ -279,6 +279,11 @@ def loop_claim(claim_id: str) -> LoopClaim:
         InputError: there is none; the message lists those that exist.
     """
     known = BY_ID.get(claim_id)
+    if known is None and claim_id in ALL_TEXTS:
+        raise InputError(
+            f"claim {claim_id!r} is about single functions, not whole runs; "
+            "check it without --level loop"
+        )
     if known is None:
         raise InputError(
             f"unknown claim on the loop {claim_id!r}; known: {', '.join(sorted(BY_ID))}"
