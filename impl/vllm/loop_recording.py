@@ -6,6 +6,7 @@ The methods of the book and of the KV manager are wrapped on the instance; they 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from spec.loop.quick import quick
@@ -13,6 +14,16 @@ from spec.loop.steps import Call, EngineState, LoopBookState, RequestState, Stat
 
 _call, _engine_state, _request_state = quick(Call), quick(EngineState), quick(RequestState)
 _NO_CALLS: tuple[Call, ...] = ()
+
+_held = attrgetter(
+    "status",
+    "num_computed_tokens",
+    "num_output_placeholders",
+    "num_tokens",
+    "spec_token_ids",
+    "request_id",
+)
+"""What is read of a request, in one call."""
 
 
 class CallLog:
@@ -178,19 +189,23 @@ class StateReader:
         indices, states, blocks = self._indices, self._states, self._blocks
         found = []
         for index, request in requests.items():
-            status: Status = "rejected" if index in rejected else "finished"
-            values = (
-                index,
-                self._statuses.get(request.status, status),
-                request.num_computed_tokens,
-                request.num_output_placeholders,
-                len(request.spec_token_ids),
-                request.num_tokens,
-                len(blocks.get(request.request_id, ())),
-            )
+            held = _held(request)
+            num_drafts, num_blocks = len(held[4]), len(blocks.get(held[5], ()))
+            # Most requests stand as they did: compared first, and made only if they do not.
             known = states.get(index)
+            values = (*held[:4], num_drafts, num_blocks, index in rejected)
             if known is None or known[0] != values:
-                states[index] = known = (values, _request_state(*values))
+                status: Status = "rejected" if index in rejected else "finished"
+                state = _request_state(
+                    index,
+                    self._statuses.get(held[0], status),
+                    held[1],
+                    held[2],
+                    num_drafts,
+                    held[3],
+                    num_blocks,
+                )
+                states[index] = known = (values, state)
             found.append(known[1])
         return _engine_state(
             tuple(found),
