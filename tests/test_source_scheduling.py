@@ -213,7 +213,7 @@ def test_plain_passes(
 
 def test_claims_choose_the_parts() -> None:
     """A claim that runs nothing, or everything, is not what was asked for."""
-    assert parts_of_claims(["no-stall"]) == ("scheduling",)
+    assert parts_of_claims(["no-stall"]) == ("scheduling", "runs")
     assert "scheduling" not in parts_of_claims(["rows-exact"])
     assert {"book", "scheduling"} <= set(parts_of_claims(["slots-conserved"]))
     with pytest.raises(InputError, match="unknown claim"):
