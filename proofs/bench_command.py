@@ -23,6 +23,7 @@ from impl.tensors import TensorSettings
 from impl.vllm.loop_target import VllmLoop
 from proofs.loop.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.loop.memory import Held, held_after
+from proofs.options import json_option, runner_option, source_option
 from proofs.replaying import TargetChoice
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
@@ -46,11 +47,7 @@ def bench() -> None:
     help="Our reference implementation, or a real vLLM.",
 )
 @click.option("--release", help="Release of vLLM, such as 0.33.0; fetched when it is not cached.")
-@click.option(
-    "--source",
-    type=click.Path(path_type=Path),
-    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
-)
+@source_option
 @click.option(
     "--requests",
     "num_requests",
@@ -66,13 +63,7 @@ def bench() -> None:
     show_default=True,
     help="Time for all rows of a runner; three repetitions are made all the same.",
 )
-@click.option(
-    "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    default="both",
-    show_default=True,
-    help="Which runner gathers.",
-)
+@runner_option
 @click.option(
     "--device", default="cpu", show_default=True, help="cpu or cuda; none leaves tensors out."
 )
@@ -83,12 +74,7 @@ def bench() -> None:
     help="Also run this many drawn scenarios with the monitor, then as many again, then twice as "
     "many, and show what the process holds after each.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the results to this file.",
-)
+@json_option
 def loop(
     *,
     target_name: Literal["reference", "vllm"],

@@ -19,6 +19,7 @@ from proofs.loop_check_command import (
     loop_check_settings,
     named_vllms,
 )
+from proofs.options import faults_option, json_option, runner_option, source_option
 from proofs.report.checked import checked_functions, checked_source
 from proofs.report.publish import MachineFiles, machine_options, publish
 from proofs.report.target_info import TargetInfo
@@ -57,11 +58,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     help="Release of vLLM, such as 0.24.0; fetched when it is not cached. With --level loop it may "
     "be repeated.",
 )
-@click.option(
-    "--source",
-    type=click.Path(path_type=Path),
-    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
-)
+@source_option
 @click.option(
     "--scheduler-class",
     metavar="PACKAGE.MODULE:CLASS",
@@ -81,13 +78,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     help="Call the functions with drawn cases, run whole drawn scenarios, or prove the claims on "
     "the source.",
 )
-@click.option(
-    "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    default="both",
-    show_default=True,
-    help="Which runner gathers.",
-)
+@runner_option
 @click.option(
     "--mode",
     type=click.Choice(["sync", "async", "both"]),
@@ -112,18 +103,8 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_c
     show_default=True,
     help="cpu or cuda; with --level loop also none, to run without tensors.",
 )
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    help="Break the reference with this named fault; may be repeated.",
-)
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the results to this file.",
-)
+@faults_option
+@json_option
 @click.option(
     "--report",
     "report_folder",

@@ -12,6 +12,7 @@ from proofs.explore.present import print_report, report_to_json
 from proofs.explore.scope import SCOPES
 from proofs.explore.search import ExploreSettings, run_exploration
 from proofs.explored_reports import publish_exploration
+from proofs.options import json_option
 from proofs.report.publish import MachineFiles, machine_options
 from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
@@ -44,12 +45,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep finished jobs in this folder, and do not do again those that it holds.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the results to this file.",
-)
+@json_option
 @click.option(
     "--report",
     "report_folder",

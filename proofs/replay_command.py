@@ -11,8 +11,16 @@ import click
 
 from impl.tensors import TensorSettings
 from proofs.loop.present import any_finding_to_json, print_gone, print_replayed, replayed_to_json
-from proofs.loop.record import MAX_PASSES
 from proofs.loop.replay import Replayed, RunnerChoice, gone, runners_of
+from proofs.options import (
+    faults_option,
+    json_option,
+    max_passes_option,
+    replayed_device_option,
+    replayed_runner_option,
+    scheduler_class_option,
+    source_option,
+)
 from proofs.relation.present import print_relation, relation_to_json
 from proofs.replaying import (
     AnyDocument,
@@ -48,40 +56,12 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
     "judged as it was recorded.",
 )
 @click.option("--release", help="Release of vLLM, such as 0.24.0; fetched when it is not cached.")
-@click.option(
-    "--source",
-    type=click.Path(path_type=Path),
-    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
-)
-@click.option(
-    "--scheduler-class",
-    metavar="PACKAGE.MODULE:CLASS",
-    help="Scheduler to run in place of vLLM's own, of a fork for instance.",
-)
-@click.option(
-    "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    help="Which runner gathers: both, or of a trace the recorded one, when not given.",
-)
-@click.option(
-    "--device",
-    default="cpu",
-    show_default=True,
-    help="cpu or cuda; none runs a scenario without tensors.",
-)
-@click.option(
-    "--max-passes",
-    type=click.IntRange(min=1),
-    default=MAX_PASSES,
-    show_default=True,
-    help="Passes after which a run is given up.",
-)
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    help="Break the reference with this named fault; may be repeated.",
-)
+@source_option
+@scheduler_class_option
+@replayed_runner_option
+@replayed_device_option
+@max_passes_option
+@faults_option
 @click.option(
     "--relation",
     "show_relation",
@@ -89,7 +69,7 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
     help="Say which steps of the new run lie outside the relation that the unbounded proofs are "
     "about, and in what.",
 )
-@click.option("--json", "json_file", type=_OUTPUT, help="Write the results to this file.")
+@json_option
 @click.option("--trace", "trace_file", type=_OUTPUT, help="Write the new run to this file.")
 @click.option(
     "--itf",

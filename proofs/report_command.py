@@ -12,8 +12,15 @@ import click
 from impl.tensors import TensorSettings
 from proofs.comparing import runs_to_compare, write_comparison
 from proofs.loop.present import print_replayed
-from proofs.loop.record import MAX_PASSES
 from proofs.loop.replay import RunnerChoice, runners_of
+from proofs.options import (
+    SOURCE_HELP,
+    faults_option,
+    max_passes_option,
+    replayed_device_option,
+    replayed_runner_option,
+    scheduler_class_option,
+)
 from proofs.recorded_findings import read_findings
 from proofs.replaying import (
     AnyDocument,
@@ -70,37 +77,13 @@ DEFAULT_FOLDER = Path("residency-report")
     "sources",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Folder of a vLLM checkout or of an installed vLLM, instead of --release.",
+    help=SOURCE_HELP,
 )
-@click.option(
-    "--scheduler-class",
-    metavar="PACKAGE.MODULE:CLASS",
-    help="Scheduler to run in place of vLLM's own, of a fork for instance.",
-)
-@click.option(
-    "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    help="Which runner gathers: both, or of a trace the recorded one, when not given.",
-)
-@click.option(
-    "--device",
-    default="cpu",
-    show_default=True,
-    help="cpu or cuda; none runs a scenario without tensors.",
-)
-@click.option(
-    "--max-passes",
-    type=click.IntRange(min=1),
-    default=MAX_PASSES,
-    show_default=True,
-    help="Passes after which a run is given up.",
-)
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    help="Break the reference with this named fault; may be repeated.",
-)
+@scheduler_class_option
+@replayed_runner_option
+@replayed_device_option
+@max_passes_option
+@faults_option
 @machine_options
 def report(
     *,

@@ -18,6 +18,7 @@ from proofs.loop.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.loop.sweep import Deviation, SweepJob, deviations, searched_verdicts, sweep_vllm
 from proofs.loop.sweep_present import print_deviations, print_findings, print_sweep
 from proofs.loop_check_command import named_vllms
+from proofs.options import runner_option
 from proofs.report.checked import checked_sweep
 from proofs.report.publish import MachineFiles, publish
 from proofs.search.loop.results import LoopCheckSettings
@@ -49,13 +50,7 @@ DEFAULT_EXAMPLES = 500
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Draws the same scenarios again."
 )
-@click.option(
-    "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    default="both",
-    show_default=True,
-    help="Which runner gathers.",
-)
+@runner_option
 @click.option(
     "--device",
     default="none",

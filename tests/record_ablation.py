@@ -8,7 +8,6 @@ takes about 40 seconds of one core.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from proofs.ablate.cells import cells
 from proofs.ablate.matrix import decided_cells, to_json
 from proofs.ablate.present import matrix_lines
-from spec.trace import write_atomically
+from tests.recording import write_or_compare
 
 RECORD = Path(__file__).parent / "recorded" / "ablation.json"
 
@@ -38,20 +37,5 @@ def text() -> str:
     return f'{head} "table": [\n{table}\n ],\n "cells": [\n{lines}\n ]\n}}\n'
 
 
-def main() -> int:
-    """Write or compare; the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
-    found = text()
-    if check:
-        same = RECORD.read_text(encoding="utf-8") == found
-        if not same:
-            print(f"{RECORD}: not as recorded; run python -m tests.record_ablation")
-        return int(not same)
-    write_atomically(RECORD, found)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_compare(RECORD, text, "tests.record_ablation", __doc__))

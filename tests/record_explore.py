@@ -13,8 +13,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from proofs.explore.chunk import ChunkResult, Found, Job, explore_chunk, merge, 
 from proofs.explore.present import report_to_json
 from proofs.explore.search import ExploreReport, ExploreSettings, confirm, run_exploration
 from proofs.explore.unseen import UNSEEN
+from proofs.terminal import worker_processes
 from spec.loop.document import dumps_scenario
 from spec.model.variant import VARIANTS
 from spec.trace import write_atomically
@@ -89,7 +88,7 @@ def explore_fault(name: str) -> dict[str, Any]:
 
 def _faults(workers: int) -> Iterator[tuple[str, dict[str, Any]]]:
     names = [fault.name for fault in FAULTS if fault.name in VARIANTS and fault.name not in UNSEEN]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with worker_processes(workers) as pool:
         yield from zip(names, pool.map(explore_fault, names), strict=True)
 
 

@@ -8,7 +8,6 @@ writing it, and exits with 1 where they differ.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from proofs.loop.jobs import make_target
@@ -17,7 +16,7 @@ from proofs.loop_check_command import named_vllms
 from proofs.readme_picture import RECORD
 from spec.loop.document import dumps_trace
 from spec.loop.monitor import LoopMonitor
-from spec.trace import write_atomically
+from tests.recording import write_or_compare
 from tests.vllm_loop_faults import RECORDED
 
 RELEASE = "0.23.0"
@@ -34,20 +33,5 @@ def text() -> str:
     return dumps_trace(recording.trace, findings[:1])
 
 
-def main() -> int:
-    """Write or compare; the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
-    found = text()
-    if check:
-        same = RECORD.read_text(encoding="utf-8") == found
-        if not same:
-            print(f"{RECORD}: not as recorded; run python -m tests.record_picture")
-        return int(not same)
-    write_atomically(RECORD, found)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_compare(RECORD, text, "tests.record_picture", __doc__))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -34,6 +33,7 @@ from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Continuation, FailedLoad, Scenario, ScenarioRequest
 from spec.loop.steps import Trace
 from tests.html_pages import text_of
+from tests.ready_runs import run_ready_tests
 from tests.vllm_found_faults import FOUND
 from tests.vllm_loop_faults import RECORDED
 
@@ -257,29 +257,11 @@ def test_ready_tests_fail_where_the_fault_is_and_pass_where_it_is_gone(tmp_path:
             )
             (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
             expected[f"test_{name}"] = "PASSED"
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=line", "."],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(source.root),
-            "HF_HUB_OFFLINE": "1",
-            "VLLM_NO_USAGE_STATS": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = [line.split() for line in result.stdout.splitlines()]
-    outcomes = {
-        words[1].split("::")[-1]: words[0]
-        for words in lines
-        if len(words) > 1 and words[0] in ("PASSED", "FAILED", "ERROR")
-    }
-    assert outcomes == expected, result.stdout + result.stderr
+    outcomes, printed = run_ready_tests(tmp_path, source.root)
+    assert outcomes == expected, printed
     # Every failure is the claim's own assertion, none an accident of the driver.
     own = ("AssertionError: step ", "AssertionError: after step ", "AssertionError: unfinished ")
-    failures = [line for line in result.stdout.splitlines() if line.startswith(str(tmp_path))]
+    failures = [line for line in printed.splitlines() if line.startswith(str(tmp_path))]
     for line in failures:
         assert any(text in line for text in (*own, "Failed: step ")), line
     assert len(failures) == list(expected.values()).count("FAILED")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +34,7 @@ from proofs.loop.against import (
 )
 from proofs.loop.digest import digest
 from proofs.loop.jobs import VllmName
-from proofs.loop.processes import Answer, run_jobs
+from proofs.loop.processes import run_jobs
 from proofs.loop.record import record
 from proofs.loop.recorded import DEFAULT_FOLDER, INDEX, Recorded, RecordedFault, load_recorded
 from proofs.loop.sweep import SweepJob, cells, deviations, sweep_vllm
@@ -51,6 +51,7 @@ from spec.loop.steps import Step
 from spec.verdict import Verdict, exit_code
 from tests.loop_jobs import any_end
 from tests.record_scenarios import files
+from tests.reference_as_vllm import run_here
 from tests.scheduler_jobs import refusals
 
 ROOT = Path(__file__).parent.parent
@@ -212,25 +213,12 @@ def reference_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
             raise InputError("no such vLLM")
         return ReferenceLoop([] if names == "none" else names.split(","))
 
-    def here(
-        work: Callable[..., Any],
-        arguments: Sequence[Any],
-        names: Sequence[str],
-        report_progress: object = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Iterator[Answer[Any]]:
-        for index, argument in enumerate(arguments):
-            try:
-                yield Answer(index, work(argument, lambda *_: None, should_stop or never))
-            except InputError as error:
-                yield Answer(index, refused=str(error))
-
     monkeypatch.setattr(jobs, "make_target", make)
     monkeypatch.setattr("proofs.loop.sweep.make_target", make)
     monkeypatch.setattr(jobs, "unrecognised", lambda target: {})
     monkeypatch.setattr("proofs.loop.sweep.unrecognised", lambda target: {})
-    monkeypatch.setattr(vllm_check, "run_jobs", here)
-    monkeypatch.setattr("proofs.report.rerun.run_jobs", here)
+    monkeypatch.setattr(vllm_check, "run_jobs", run_here)
+    monkeypatch.setattr("proofs.report.rerun.run_jobs", run_here)
 
 
 def checked(vllm: VllmName, against: VllmName | Path | None, **changes: Any) -> VllmReport:

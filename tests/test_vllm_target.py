@@ -26,6 +26,7 @@ from spec.claims import CLAIMS
 from spec.feature import Feature
 from spec.findings import Finding, finding
 from spec.trace import dumps, loads
+from tests.ready_runs import run_ready_tests
 
 ROOT = Path(__file__).parent.parent
 X, Y, Z = (Feature(0, 4, name) for name in "XYZ")
@@ -195,24 +196,11 @@ def test_the_boundary_miss_is_the_assertion_of_that_release() -> None:
     assert seen == dict.fromkeys(RUNNERS, message)
 
 
-def run_ready_tests(release: str, folder: Path) -> dict[str, str]:
+def outcomes_on(release: str, folder: Path) -> dict[str, str]:
     source = unpacked(cache_folder(), release)
     assert source is not None
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "."],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(source.root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = [line.split() for line in result.stdout.splitlines()]
-    outcomes = {
-        words[1].split("::")[-1]: words[0]
-        for words in lines
-        if len(words) > 1 and words[0] in ("PASSED", "FAILED", "ERROR")
-    }
-    assert outcomes, result.stdout + result.stderr
+    outcomes, printed = run_ready_tests(folder, source.root)
+    assert outcomes, printed
     return outcomes
 
 
@@ -234,7 +222,7 @@ def ready_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.vllm
 def test_every_ready_test_fails_on_its_release(ready_tests: Path) -> None:
     """A ready test that passes where the fault is shows nothing."""
-    outcomes = run_ready_tests("0.23.0", ready_tests)
+    outcomes = outcomes_on("0.23.0", ready_tests)
     assert set(outcomes.values()) == {"FAILED"}
     assert len(outcomes) == len({(part, f.claim) for _, part, f in observed("0.23.0")})
 
@@ -244,7 +232,7 @@ def test_every_ready_test_fails_on_its_release(ready_tests: Path) -> None:
 def test_a_ready_test_passes_where_its_fault_is_gone(release: str, ready_tests: Path) -> None:
     """A ready test that fails for another reason would accuse a good release."""
     require_release(release)
-    outcomes = run_ready_tests(release, ready_tests)
+    outcomes = outcomes_on(release, ready_tests)
     failing = {
         f"test_{claim}_{part}".replace("-", "_").lower() for _, claim, part in EXPECTED[release]
     }
@@ -268,7 +256,7 @@ def test_a_ready_test_holds_takes_to_their_limits(case: BookCase, tmp_path: Path
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     write_dossier(made_up, tmp_path, info)
-    assert set(run_ready_tests("0.33.0", tmp_path).values()) == {"PASSED"}
+    assert set(outcomes_on("0.33.0", tmp_path).values()) == {"PASSED"}
 
 
 def fake_package(folder: Path, content: str) -> Path:

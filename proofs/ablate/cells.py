@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from spec.errors import InputError
 from spec.model.variant import Variant
 
 Cut: TypeAlias = Literal["plain", "shifted"]
@@ -80,15 +79,3 @@ def cells() -> Iterator[Cell]:
     """Every cell of the matrix."""
     for scheduling, look_ahead, tolerates in product(schedulings(), LOOK_AHEADS, (True, False)):
         yield Cell(scheduling, look_ahead, tolerates)
-
-
-def cell_from_json(data: dict[str, Any]) -> Cell:
-    """The cell with the given choice.
-
-    Raises:
-        InputError: there is none.
-    """
-    for cell in cells():
-        if all(data.get(name) == value for name, value in cell.to_json().items()):
-            return cell
-    raise InputError(f"{data} is no cell of the matrix")

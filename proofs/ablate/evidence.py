@@ -8,15 +8,14 @@ gather.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from proofs.ablate.cells import Scheduling
 from proofs.ablate.scope import scope
-from spec.geometry import is_boundary
 from spec.loop.scenario import Scenario
 from spec.model.layout import Layout
-from spec.model.run import ModelPass, run_model
+from spec.model.run import ModelPass, run_layout
 from spec.model.state import PassRecord, State
 
 MAX_PASSES = 200
@@ -28,14 +27,12 @@ class Evidence:
     """What one choice of scheduling and a look-ahead showed in the scope.
 
     Attributes:
-        num_runs: runs tried.
         interior: the smallest run in which a gather reads a missing feature that is not at the
             boundary; ``None`` where there is none.
         boundary: the smallest in which the drafter reads a missing feature at the boundary.
         stops: the smallest that stands still, or turns in a circle.
     """
 
-    num_runs: int
     interior: Scenario | None
     boundary: Scenario | None
     stops: Scenario | None
@@ -51,12 +48,11 @@ def evidence(scheduling: Scheduling, gather_lookahead: int) -> Evidence:
     Raises:
         UnfinishedRunError: a run took more passes than any should.
     """
-    runs = scope(scheduling.scheduler_lookahead, gather_lookahead)
     first: dict[str, Scenario] = {}
-    for scenario in runs:
+    for scenario in scope(scheduling.scheduler_lookahead, gather_lookahead):
         for name in _shown(scenario, scheduling):
             first.setdefault(name, scenario)
-    return Evidence(len(runs), first.get("interior"), first.get("boundary"), first.get("stops"))
+    return Evidence(first.get("interior"), first.get("boundary"), first.get("stops"))
 
 
 def _shown(scenario: Scenario, scheduling: Scheduling) -> set[str]:
@@ -64,7 +60,7 @@ def _shown(scenario: Scenario, scheduling: Scheduling) -> set[str]:
     layout = Layout(scenario.config, scenario.requests, variant)
     shown: set[str] = set()
     seen: set[State] = set()
-    for step in run_model(scenario, variant):
+    for step in run_layout(scenario, layout):
         if not isinstance(step, ModelPass):
             continue
         if step.index > MAX_PASSES:
@@ -76,19 +72,10 @@ def _shown(scenario: Scenario, scheduling: Scheduling) -> set[str]:
     return shown
 
 
-def _misses(layout: Layout, record: PassRecord, state: State) -> Iterable[str]:
-    look_ahead = layout.config.gather_lookahead
+def _misses(layout: Layout, record: PassRecord, state: State) -> Iterator[str]:
     for request, start, num_tokens, *_ in record.scheduled:
-        for occurrence in range(layout.first[request], layout.first[request + 1]):
-            if state.worker >> layout.hash_of[occurrence] & 1:
-                continue
-            end = start + num_tokens
-            read_by_target = layout.has_row_in(occurrence, start, end)
-            read_by_drafter = look_ahead and layout.has_row_in(
-                occurrence, start + look_ahead, end + look_ahead
-            )
-            at_boundary = is_boundary(layout.offset[occurrence], start, num_tokens)
-            if read_by_target or (read_by_drafter and not at_boundary):
-                yield "interior"
-            elif read_by_drafter:
-                yield "boundary"
+        reads = layout.window_reads(request, start, num_tokens)
+        if layout.hashes_of(reads.target | reads.interior) & ~state.worker:
+            yield "interior"
+        if layout.hashes_of(reads.boundary) & ~state.worker:
+            yield "boundary"

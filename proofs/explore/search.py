@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +21,7 @@ from proofs.explore.chunk import (
 )
 from proofs.explore.scope import scope_named
 from proofs.search.check import ReportProgress
+from proofs.terminal import worker_processes
 from spec.errors import InputError
 from spec.loop.findings import LoopFinding
 from spec.loop.monitor import LoopMonitor
@@ -178,13 +177,7 @@ def _results(
             yield explore_chunk(job)
         return
     waiting = list(reversed(jobs))
-    # An interrupt is the parent's to answer; workers finish the job at hand.
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    ) as pool:
+    with worker_processes(workers) as pool:
         running: set[Future[ChunkResult]] = set()
         while True:
             while waiting and len(running) < workers + 1 and not interrupted():

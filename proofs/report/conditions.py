@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from proofs.report.timeline import Lane, StepRow, Timeline
+from proofs.report.timeline import Bar, Lane, StepRow, Timeline
 from spec.loop.findings import LoopFinding
 
 ASKED_FOR = "asked for: "
@@ -81,19 +81,23 @@ def _thrash(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Con
     )
 
 
-def _lane(finding: LoopFinding, row: StepRow) -> Lane | None:
-    return next((lane for lane in row.lanes if lane.request == finding.request), None)
+def _place(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Lane, Bar, str] | None:
+    """The request's lane, the feature's bar and its letter; ``None`` where one is not shown."""
+    lane = next((lane for lane in row.lanes if lane.request == finding.request), None)
+    if lane is None or finding.request is None or finding.feature is None:
+        return None
+    bar = timeline.bar(finding.request, finding.feature)
+    return None if bar is None else (lane, bar, timeline.entries[bar.entry].letter)
 
 
 def _boundary(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    lane = _lane(finding, row)
-    if lane is None or lane.drafter is None or finding.request is None or finding.feature is None:
+    place = _place(finding, timeline, row)
+    if place is None:
         return ()
-    bar = timeline.bar(finding.request, finding.feature)
-    if bar is None:
+    lane, bar, letter = place
+    if lane.drafter is None:
         return ()
-    letter, offset = timeline.entries[bar.entry].letter, bar.span[0]
-    start, end = lane.processed
+    offset, (start, end) = bar.span[0], lane.processed
     test = f"{offset} >= {start} + {end - start}"
     reads = f"{letter} has a row in the drafter's window [{lane.drafter[0]},{lane.drafter[1]})"
     if finding.claim == "boundary-miss-tolerated":
@@ -113,13 +117,11 @@ def _boundary(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[C
 
 
 def _target(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    lane = _lane(finding, row)
-    if lane is None or finding.request is None or finding.feature is None:
+    place = _place(finding, timeline, row)
+    if place is None:
         return ()
-    bar = timeline.bar(finding.request, finding.feature)
-    if bar is None:
-        return ()
-    letter, (start, end) = timeline.entries[bar.entry].letter, lane.processed
+    lane, _, letter = place
+    start, end = lane.processed
     return (
         Condition(f"{letter} has a row in the target's window [{start},{end})", holds=True),
         Condition(f"{letter} is on the worker", holds=False),
@@ -158,13 +160,11 @@ def _bounded(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Co
 
 
 def _whole(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    lane = _lane(finding, row)
-    if lane is None or finding.request is None or finding.feature is None:
+    place = _place(finding, timeline, row)
+    if place is None:
         return ()
-    bar = timeline.bar(finding.request, finding.feature)
-    if bar is None:
-        return ()
-    letter, (start, end) = timeline.entries[bar.entry].letter, lane.processed
+    lane, bar, letter = place
+    start, end = lane.processed
     return (
         Condition("items are not to be split", holds=True),
         Condition(f"the range starts at or before {letter}: {start} <= {bar.span[0]}", holds=True),

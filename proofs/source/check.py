@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from impl.target import RUNNERS
@@ -29,6 +26,7 @@ from proofs.source.runs import run_pieces, shapes_of_runs
 from proofs.source.scheduling import scheduling_pieces, scheduling_shapes
 from proofs.source.target import SourceTarget
 from proofs.symbolic.exploration import Counts
+from proofs.terminal import worker_processes
 from spec.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
 from spec.findings import Finding
 from spec.loop.scenario import Scenario
@@ -194,13 +192,7 @@ def _map(
     if workers == 1:
         yield from map(run, jobs)
         return
-    # An interrupt is the parent's to answer; workers finish the question at hand.
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    ) as pool:
+    with worker_processes(workers) as pool:
         yield from pool.map(run, jobs)
 
 

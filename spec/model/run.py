@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spec.errors import InputError
 from spec.loop.events import events_by_pass
 from spec.loop.scenario import Scenario
 from spec.loop.steps import Event
-from spec.model.layout import Layout, not_covered
+from spec.model.layout import Layout
 from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, PassRecord, State, UpdateRecord
 from spec.model.update import abort, arrive, initial_state, is_due, reset, update
@@ -66,11 +65,7 @@ def run_model(scenario: Scenario, variant: Variant = REFERENCE) -> Iterator[Mode
         InputError: the scenario is not valid, or the model does not cover it.
     """
     scenario.validate()
-    reason = not_covered(scenario.config, scenario.requests)
-    if reason is not None:
-        raise InputError(f"the model does not cover {reason}")
-    layout = Layout(scenario.config, scenario.requests, variant)
-    return run_layout(scenario, layout)
+    return run_layout(scenario, Layout(scenario.config, scenario.requests, variant))
 
 
 def run_layout(scenario: Scenario, layout: Layout) -> Iterator[ModelStep]:
