@@ -37,6 +37,14 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
     help="The reference walks every round of one case in so many; 1 for all, 0 for none.",
 )
 @click.option(
+    "--relation",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Every round of one case in so many is laid against the relation that the unbounded "
+    "proofs are about; 1 for all, 0 for none.",
+)
+@click.option(
     "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes."
 )
 @click.option(
@@ -59,6 +67,7 @@ def explore(
     fault: str | None,
     claims: str | None,
     lockstep: int,
+    relation: int,
     workers: int,
     resume_folder: Path | None,
     json_file: Path | None,
@@ -73,11 +82,13 @@ def explore(
     settings come together in one. Small layouts meet all of these, most of two requests some or
     one; --scope full has more. Choices are every number of accepted drafts, every time of arrival
     in a given order, and once an abort, a reset, or a failed load that takes a request back to its
-    start or by one token. The reference walks beside the model, and each counterexample is
-    replayed on it before it is shown.
+    start or by one token. The reference walks beside the model, each round is laid against the
+    relation of the unbounded proofs, and each counterexample is replayed on the reference before it
+    is shown.
 
     Exits 0 when all claims hold in the whole scope, 1 when one is refuted, 2 for wrong input, 4
-    when a premise never happened, 5 when the reference and the model part, and 130 after Ctrl-C.
+    when a premise never happened, 5 when the reference and the model part or a round lies outside
+    the relation of the proofs, and 130 after Ctrl-C.
     """
     try:
         settings = ExploreSettings(
@@ -85,6 +96,7 @@ def explore(
             fault=fault,
             claims=_names(claims),
             lockstep=lockstep,
+            relation=relation,
             workers=workers,
             resume=resume_folder,
         )

@@ -60,6 +60,32 @@ def splits_item(offset: IntTerm, end: IntTerm, start: IntTerm, num_tokens: IntTe
     return and_(start <= offset, offset < start + num_tokens, start + num_tokens < end)
 
 
+def is_cut_off_whole(
+    offset: IntTerm,
+    end: IntTerm,
+    start: IntTerm,
+    num_tokens: IntTerm,
+    window: IntTerm,
+    spares_start: BoolTerm,
+) -> BoolTerm:
+    """Whether releases 0.17 to 0.33 cut a chunk off before a whole item.
+
+    They do so as soon as the item lies in the window and the chunk does not reach its end, even
+    where the chunk ends before it.
+
+    Args:
+        offset: first position of the item.
+        end: the position after its last.
+        start: progress.
+        num_tokens: the chunk that would run.
+        window: end of the window in which it asks for encoder inputs.
+        spares_start: whether an item on which the chunk starts may be split: up to 0.32 (52306).
+    """
+    return and_(
+        start + ite(spares_start, 1, 0) <= offset, offset < window, start + num_tokens < end
+    )
+
+
 def extends_over_item(
     offset: IntTerm, end: IntTerm, start: IntTerm, available_tokens: IntTerm
 ) -> BoolTerm:

@@ -13,7 +13,7 @@ requests can stop each other is in :func:`spec.stuck_settings.requests_may_stop_
 
 from __future__ import annotations
 
-from spec.algebra import BoolTerm, IntTerm, and_, min_, not_, or_
+from spec.algebra import BoolTerm, IntTerm, and_, ite, min_, not_, or_
 from spec.stuck_passes import Item, Room, Shifts
 
 
@@ -61,7 +61,7 @@ def aligned_neighbours_stop(
     last_boundary: IntTerm,
     shifts: Shifts,
 ) -> BoolTerm:
-    """The same where a cut chunk is then cut at a block boundary (40707, 51603): up to 0.27.1.
+    """The same where a cut chunk is then cut at a block boundary (40707, 51603): 0.27.
 
     Args:
         first: the first item.
@@ -73,6 +73,32 @@ def aligned_neighbours_stop(
     Theorems ``progress.aligned-neighbours-stay`` and ``progress.aligned-neighbours-go-on``.
     """
     return and_(first.rows + second.rows > cache_size, last_boundary < first.end + shifts.margin)
+
+
+def spared_neighbours_stop(
+    first: Item,
+    second: Item,
+    cache_size: IntTerm,
+    last_boundary: IntTerm,
+    last_cacheable: IntTerm,
+    shifts: Shifts,
+) -> BoolTerm:
+    """The same where the prompt's last blocks are spared: up to 0.25.
+
+    Args:
+        first: the first item.
+        second: the item behind it.
+        cache_size: rows of the cache.
+        last_boundary: the last block boundary at or before the cut before the second item.
+        last_cacheable: the boundary from which on chunks end anywhere.
+        shifts: what the release adds.
+
+    Theorems ``progress.spared-neighbours-stay``, ``progress.spared-neighbours-get-there`` and
+    ``progress.spared-neighbours-go-on``.
+    """
+    cut = second.offset - shifts.cut
+    stop = ite(cut < last_cacheable, last_boundary, cut)
+    return and_(first.rows + second.rows > cache_size, stop < first.end + shifts.margin)
 
 
 def neighbours_near_the_end_stop(
@@ -105,6 +131,25 @@ def chunks_below_shift_stop(
     ``progress.short-chunks-go-on``.
     """
     return and_(chunk_limit < shift, chunk_limit < num_tokens_left)
+
+
+def boundary_splits_the_end(
+    num_prompt_tokens: IntTerm, last_boundary: IntTerm, shift: IntTerm
+) -> BoolTerm:
+    """Whether a block boundary lies inside what the reservation keeps together of a prompt.
+
+    A chunk that stops at the boundary is shortened to end the shift before the prompt's end, from
+    where the next one stops at the boundary again and is shortened to nothing: 0.28 to 0.33 with a
+    drafter of two modules or more and chunks aligned to blocks. Only a chunk that starts at a
+    boundary and runs to the prompt's end avoids it. Theorems ``progress.boundary-stays``,
+    ``progress.boundary-gets-there``, ``progress.boundary-goes-on``.
+
+    Args:
+        num_prompt_tokens: length of the prompt.
+        last_boundary: the last block boundary before its end.
+        shift: how far the scheduler looks ahead.
+    """
+    return and_(last_boundary < num_prompt_tokens, num_prompt_tokens < last_boundary + shift)
 
 
 def whole_item_stops(

@@ -75,6 +75,23 @@ class PairState:
     holds_second: BoolTerm
 
 
+@dataclass(frozen=True)
+class Boundaries:
+    """Block boundaries, as far as a pass depends on them (positions in tokens).
+
+    Attributes:
+        before_start: the last at or before progress.
+        after_start: the one after it.
+        before_end: the last at or before the end of the chunk that would run.
+        last_cacheable: the one before the prompt's last; 0 if there is none.
+    """
+
+    before_start: IntTerm
+    after_start: IntTerm
+    before_end: IntTerm
+    last_cacheable: IntTerm
+
+
 def is_still_held(item: Item, margin: IntTerm, progress: IntTerm) -> BoolTerm:
     """Whether *free* leaves the reference to an item, once it was taken."""
     return not_(may_drop_reference(item.offset, item.length, progress, 0, margin))
@@ -172,3 +189,54 @@ def tokens_after_reservation(
 ) -> IntTerm:
     """Tokens of a chunk after the reservation near the prefill's end, as 0.28 to 0.33 insist."""
     return max_(reserving_chunk(start, tokens, num_known_tokens, shift), 0)
+
+
+def tokens_before_last_blocks(
+    start: IntTerm, num_tokens: IntTerm, last_boundary: IntTerm, last_cacheable: IntTerm
+) -> IntTerm:
+    """Tokens of a chunk after alignment, as releases up to 0.25 align it: not in the last blocks.
+
+    A chunk that ends before the last boundary whose state is cached ends at a block boundary, one
+    that runs over it ends there, and behind it chunks end anywhere.
+
+    Args:
+        start: progress, a block boundary where it lies before ``last_cacheable``.
+        num_tokens: the chunk that would run.
+        last_boundary: the last block boundary at or before its end.
+        last_cacheable: the last block boundary in the prompt; with a drafter that reads ahead the
+            one before it.
+    """
+    end = start + num_tokens
+    return ite(
+        end < last_cacheable,
+        max_(last_boundary - start, 0),
+        ite(and_(start < last_cacheable, last_cacheable < end), last_cacheable - start, num_tokens),
+    )
+
+
+def end_at_boundary(
+    start: IntTerm,
+    end: IntTerm,
+    num_prompt_tokens: IntTerm,
+    boundaries: Boundaries,
+    runs_within_block: BoolTerm,
+) -> IntTerm:
+    """Where a chunk ends after alignment, before any item is looked at: 0.28 to 0.33.
+
+    Args:
+        start: progress.
+        end: where the chunk would end.
+        num_prompt_tokens: length of the prompt.
+        boundaries: the block boundaries that matter.
+        runs_within_block: whether a block exceeds what a chunk may have, so that a chunk that
+            reaches no boundary ends inside the block.
+    """
+    before = boundaries.before_end
+    floored = ite(or_(before > start, not_(runs_within_block)), max_(before, start), end)
+    aligned = ite(end < num_prompt_tokens, floored, end)
+    is_inside = start > boundaries.before_start
+    following = ite(
+        and_(is_inside, boundaries.after_start < aligned), boundaries.after_start, aligned
+    )
+    cacheable = boundaries.last_cacheable
+    return ite(and_(start < cacheable, cacheable < following), cacheable, following)

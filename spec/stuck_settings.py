@@ -94,3 +94,40 @@ def requests_may_stop_each_other(
         cache_size: rows of the cache.
     """
     return num_requests * held_at_most + refused_rows > cache_size
+
+
+def boundary_can_stop_text(block_size: IntTerm, chunk_limit: IntTerm, shift: IntTerm) -> BoolTerm:
+    """Whether a block boundary near the prompt's end can stop text under the reservation.
+
+    It can unless a chunk holds a block and what the reservation keeps together of the next one; and
+    where the shift exceeds a block, always. Theorems ``progress.boundary-stays``,
+    ``progress.boundary-gets-there``, ``progress.boundary-goes-on``,
+    ``progress.boundary-is-exact``.
+
+    Args:
+        block_size: tokens of a block.
+        chunk_limit: most tokens of a chunk.
+        shift: how far the scheduler looks ahead, at least 2.
+    """
+    return or_(shift > block_size, chunk_limit < block_size + shift - 1)
+
+
+def boundary_reach(block_size: IntTerm, shift: IntTerm, margin: IntTerm) -> IntTerm:
+    """How close to a prompt's end an item must end to be held where the last chunk starts.
+
+    The chunk starts at the last boundary but one. Where all items within this reach fit the cache,
+    that chunk is not cut.
+    """
+    return block_size + shift - 1 + margin
+
+
+def others_keep_out(
+    held_rows: IntTerm, refused_rows: IntTerm, held_by_others: IntTerm, cache_size: IntTerm
+) -> BoolTerm:
+    """Whether what others hold keeps a request's next item out, beside what it holds itself.
+
+    Where that is so of each of several requests, none of which lets go, all of them stop. Theorems
+    ``progress.each-other-stay``, ``progress.each-other-near-the-end-stay``; whether they come to
+    hold so much depends on how their passes interleave.
+    """
+    return held_rows + refused_rows + held_by_others > cache_size

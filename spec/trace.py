@@ -96,12 +96,22 @@ def require_writable(path: Path) -> None:
         InputError: the folder it is to be in is missing or cannot be written to.
     """
     folder = path.absolute().parent
-    if not folder.is_dir():
+    try:
+        if not folder.is_dir():
+            raise InputError(
+                f"{path}: cannot be written, there is no folder {folder}; make it, or mend the path"
+            )
+        if path.exists() and not path.is_dir() and not path.is_file():
+            return  # A device or a pipe is written to as it is.
+        # Permissions do not tell all: only a file that was made shows that one can be made.
+        place = path if path.is_dir() else folder
+        handle, name = tempfile.mkstemp(dir=place, prefix=f".{path.name}.")
+        os.close(handle)
+        Path(name).unlink()
+    except OSError as error:
         raise InputError(
-            f"{path}: cannot be written, there is no folder {folder}; make it, or mend the path"
-        )
-    if not os.access(path if path.is_dir() else folder, os.W_OK):
-        raise InputError(f"{path}: cannot be written; choose a folder that you may write to")
+            f"{path}: cannot be written ({error.strerror}); choose a folder that you may write to"
+        ) from None
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -38,6 +38,7 @@ def counts_of(report: Mapping[str, Any]) -> dict[str, Any]:
         "scope": report["scope"],
         "claims": {one["claim"]: one["verdict"] for one in report["claims"]},
         "totals": {name: report["totals"][name] for name in _COUNTS},
+        "related": report["related"],
         "rows": [
             {"settings": row["settings"], **{name: row[name] for name in _COUNTS}}
             for row in report["rows"]
@@ -80,7 +81,7 @@ def fault_entry(name: str, whole: ChunkResult) -> dict[str, Any]:
 
 def explore_fault(name: str) -> dict[str, Any]:
     """What the record says of a switch."""
-    jobs = (Job(FAULT_SCOPE, name, number, 0) for number in range(num_jobs(FAULT_SCOPE)))
+    jobs = (Job(FAULT_SCOPE, name, number, 0, 0) for number in range(num_jobs(FAULT_SCOPE)))
     whole = merge(explore_chunk(job) for job in jobs)
     assert whole is not None
     return fault_entry(name, whole)
@@ -136,7 +137,8 @@ def main() -> int:
     report = None
     if arguments.file is not None:
         report = json.loads(arguments.file.read_text(encoding="utf-8"))
-        if report["scope"] != "default" or report["interrupted"] or report["fault"]:
+        is_whole = report["relation"] == 1 and not report["interrupted"]
+        if report["scope"] != "default" or report["fault"] or not is_whole:
             print(f"{arguments.file}: not a whole exploration of the default scope")
             return 2
     new = record(report, arguments.workers)

@@ -24,6 +24,7 @@ from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Continuation, Scenario, ScenarioRequest
 from spec.model import batch, choose, update
 from spec.model.agreement import disagreement
+from spec.model.calls import CallLog
 from spec.model.claims import CLAIMS, claim_names
 from spec.model.judge import Judge
 from spec.model.layout import Layout, not_covered
@@ -51,7 +52,9 @@ def _differs(scenario: Scenario, variant: Variant, name: str | None) -> str | No
     """Where the model and the reference part, each with the same departure."""
     layout = Layout(scenario.config, scenario.requests, variant)
     seen_steps = ReferenceLoop(() if name is None else (name,)).run(scenario, _runner(name))
-    for model, seen in islice(zip_longest(run_layout(scenario, layout), seen_steps), _STEPS):
+    for model, seen in islice(
+        zip_longest(run_layout(scenario, layout, CallLog(layout)), seen_steps), _STEPS
+    ):
         if model is None or seen is None:
             return "one of the two ends"
         reason = disagreement(layout, model, seen)

@@ -17,9 +17,12 @@ from impl.reference.updates import InFlight
 from impl.target import Runner
 from impl.tensors import TensorSettings
 from spec.loop.events import events_by_pass
+from spec.loop.quick import quick
 from spec.loop.scenario import Scenario
 from spec.loop.steps import EngineState, Event, EventSeen, PassSeen, Step, UpdateSeen
 from spec.observations import ErrorSeen, request_name
+
+_event_seen, _pass_seen, _update_seen = quick(EventSeen), quick(PassSeen), quick(UpdateSeen)
 
 
 class Engine:
@@ -127,7 +130,7 @@ class Engine:
         except Exception as raised:
             error = _seen(raised)
         calls = self._log.take()
-        return EventSeen(index, event, request, calls, self._continued(), self._state(), error)
+        return _event_seen(index, event, request, calls, self._continued(), self._state(), error)
 
     def _record_pass(self, index: int) -> tuple[PassSeen, tuple[int, list[InFlight]] | None]:
         try:
@@ -138,7 +141,7 @@ class Engine:
             return failed, None
         calls = self._log.take()
         state = self._state()
-        seen_pass = PassSeen(
+        seen_pass = _pass_seen(
             index,
             calls,
             tuple(output.scheduled),
@@ -160,7 +163,7 @@ class Engine:
         except Exception as raised:
             error = _seen(raised)
         calls = self._log.take()
-        return UpdateSeen(index, tuple(outcomes), calls, self._continued(), self._state(), error)
+        return _update_seen(index, tuple(outcomes), calls, self._continued(), self._state(), error)
 
     def _schedule(self) -> tuple[SchedulerOutput, list[int]]:
         output, rejected = self.scheduler.schedule()

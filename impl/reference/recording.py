@@ -14,6 +14,7 @@ from spec.loop.quick import quick
 from spec.loop.steps import Call, EngineState, LoopBookState, RequestState
 
 _call, _request_state = quick(Call), quick(RequestState)
+_engine_state, _book_seen = quick(EngineState), quick(LoopBookState)
 
 
 class CallLog:
@@ -142,7 +143,7 @@ def engine_state(
     scheduler: Scheduler, requests: Iterable[SchedulerRequest], book: Book, log: CallLog
 ) -> EngineState:
     """What the scheduler holds, for the requests that have arrived."""
-    return EngineState(
+    return _engine_state(
         tuple(
             _request_state(
                 request.index,
@@ -163,7 +164,7 @@ def engine_state(
 
 def _book_state(book: Book, indices: Mapping[str, int]) -> LoopBookState:
     if isinstance(book, EncoderCacheManager):
-        return LoopBookState(
+        return _book_seen(
             tuple(
                 (identifier, tuple(indices[holder] for holder in holders))
                 for identifier, holders in book.references.items()
@@ -172,4 +173,4 @@ def _book_state(book: Book, indices: Mapping[str, int]) -> LoopBookState:
             book.num_free_slots,
             book.num_freeable_slots,
         )
-    return LoopBookState((), (), book.num_free_slots, None)
+    return _book_seen((), (), book.num_free_slots, None)

@@ -16,6 +16,7 @@ from impl.reference.row_reader import (
 from impl.reference.worker_tensors import TensorGathers
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from spec.loop.quick import quick
 from spec.loop.steps import Encoding, Read, RowRun, ScheduledRequest, WorkerSeen
 from spec.observations import ErrorSeen, request_name
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from impl.reference.parts import Parts
 
 _NOTHING_READ = Read()
+_worker_seen = quick(WorkerSeen)
 
 
 class Gathers(Protocol):
@@ -176,7 +178,7 @@ class Worker:
                     for feature in new.raw_inputs
                 ]
             )
-        return WorkerSeen(
+        return _worker_seen(
             received, tuple(forgotten), tuple(encoded), self._contents, target, drafter
         )
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from impl.faults import BY_NAME
 from impl.reference.loop_target import ReferenceLoop
 from impl.target import Runner
+from proofs.explore.case import Case
 from proofs.explore.graph import Graph, explore
 from proofs.explore.lockstep import Difference, walk
 from proofs.explore.paths import scenario_of, shortened
-from proofs.explore.scope import Case, cases, scope_named
+from proofs.explore.related import first_outside
+from proofs.explore.scope import cases, scope_named
 from proofs.search.loop.size import Size, size
 from spec.loop.scenario import Scenario
 from spec.model.claims import NEEDS_SHIFT, claim_names
 from spec.model.layout import Layout
 from spec.model.variant import REFERENCE, VARIANTS
+from spec.relation.projection import Moves
 
 CHUNK = 100
 """Cases of a job."""
 
 CALLS_EVERY = 8
 """Of so many cases that the reference walks, its calls of the book are compared in one."""
-
-RELATION_EVERY = 64
-"""Of so many of them, its runs must lie in the relation of the unbounded proofs in one."""
 
 _STRICT = {"extra": "forbid", "strict": True}
 
@@ -41,12 +43,14 @@ class Job:
         fault: the switch, or ``None``.
         number: number of the job, from 0.
         lockstep: of every so many cases the reference walks one; 0 for none.
+        relation: of every so many cases one is laid against the relation of the proofs; 0 for none.
     """
 
     scope: str
     fault: str | None
     number: int
     lockstep: int
+    relation: int
 
     __pydantic_config__ = _STRICT
 
@@ -101,16 +105,12 @@ def _order(found: Found) -> tuple[int, Size]:
 
 @dataclass
 class Walked:
-    """What the reference walked: cases, runs, steps of them, and edges.
-
-    Of ``related`` edges it was checked that they lie in the relation of the unbounded proofs.
-    """
+    """What the reference walked: cases, runs, steps of them, and edges."""
 
     cases: int = 0
     runs: int = 0
     steps: int = 0
     edges: int = 0
-    related: int = 0
 
     __pydantic_config__ = _STRICT
 
@@ -120,7 +120,6 @@ class Walked:
         self.runs += other.runs
         self.steps += other.steps
         self.edges += other.edges
-        self.related += other.related
 
 
 @dataclass
@@ -134,6 +133,8 @@ class ChunkResult:
         found: the shortest violation of each claim.
         walked: what the reference walked.
         differences: where it and the model part.
+        related: edges that were laid against the relation of the unbounded proofs.
+        outside: those that are not in it, one of each case.
         seconds: CPU seconds that the model took, claims included.
     """
 
@@ -143,6 +144,8 @@ class ChunkResult:
     found: dict[str, Found] = field(default_factory=dict)
     walked: Walked = field(default_factory=Walked)
     differences: tuple[Difference, ...] = ()
+    related: int = 0
+    outside: tuple[Difference, ...] = ()
     seconds: float = 0.0
 
     __pydantic_config__ = _STRICT
@@ -153,12 +156,32 @@ def num_jobs(scope: str) -> int:
     return -(-len(cases(scope_named(scope))) // CHUNK)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the search for garbage in circles wait: graphs make none, and it goes over all of them.
+
+    That takes a seventh of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def explore_chunk(job: Job) -> ChunkResult:
     """Explore the cases of a job."""
+    with _uncollected():
+        return _explored(job)
+
+
+def _explored(job: Job) -> ChunkResult:
     variant = REFERENCE if job.fault is None else VARIANTS[job.fault]
     result = ChunkResult(job)
     all_cases = cases(scope_named(job.scope))
-    premises = 0
+    premises, moves = 0, Moves()
     first = job.number * CHUNK
     for number in range(first, min(first + CHUNK, len(all_cases))):
         case = all_cases[number]
@@ -172,6 +195,8 @@ def explore_chunk(job: Job) -> ChunkResult:
         _note_broken(result, case, layout, graph)
         if job.lockstep and number % job.lockstep == 0:
             _walk(result, number // job.lockstep, case, layout, graph)
+        if job.relation and number % job.relation == 0:
+            _relate(result, case, layout, graph, moves)
     result.premises = tuple(claim_names(premises))
     return result
 
@@ -179,8 +204,6 @@ def explore_chunk(job: Job) -> ChunkResult:
 def _walk(result: ChunkResult, number: int, case: Case, layout: Layout, graph: Graph) -> None:
     """Let the reference walk a case; ``number`` counts the cases that it walks."""
     fault = result.job.fault
-    # What departs from the reference need not lie in the relation.
-    check_relation = fault is None and number % RELATION_EVERY == 0
     walked = walk(
         case,
         layout,
@@ -188,12 +211,20 @@ def _walk(result: ChunkResult, number: int, case: Case, layout: Layout, graph: G
         _reference(fault),
         runner_of(fault),
         record_calls=number % CALLS_EVERY == 0,
-        check_relation=check_relation,
     )
-    related = walked.edges if check_relation else 0
-    result.walked.add(Walked(1, walked.runs, walked.steps, walked.edges, related))
+    result.walked.add(Walked(1, walked.runs, walked.steps, walked.edges))
     if walked.difference is not None:
         result.differences += (walked.difference,)
+
+
+def _relate(result: ChunkResult, case: Case, layout: Layout, graph: Graph, moves: Moves) -> None:
+    """Lay every edge of a case against the relation."""
+    result.related += len(graph.edges)
+    outside = first_outside(case.scenario, layout, graph, moves)
+    if outside is not None:
+        path = graph.path(outside.edge)
+        scenario = shortened(scenario_of(case, layout, path), path)
+        result.outside += (Difference(scenario, outside.step, outside.what),)
 
 
 def judged(case: Case, claims: int) -> int:
@@ -214,19 +245,19 @@ def runner_of(fault: str | None) -> Runner:
 
 
 def _note_broken(result: ChunkResult, case: Case, layout: Layout, graph: Graph) -> None:
+    for found in broken_in(case, layout, graph):
+        known = result.found.get(found.claim)
+        result.found[found.claim] = found if known is None else known.merged(found)
+
+
+def broken_in(case: Case, layout: Layout, graph: Graph) -> Iterator[Found]:
+    """A shortest violation of each claim that a graph breaks."""
     for claims, edge in graph.broken.items():
-        if not judged(case, claims):
-            continue
-        (claim,) = claim_names(claims)
-        passes = graph.depths[graph.edges[edge][0]] + 1
-        known = result.found.get(claim)
-        if known is not None and known.passes < passes:
-            result.found[claim] = replace(known, cases=known.cases + 1)
-            continue
-        path = graph.path(edge)
-        scenario = shortened(scenario_of(case, layout, path), path)
-        found = Found(claim, passes, scenario, 1)
-        result.found[claim] = found if known is None else known.merged(found)
+        if judged(case, claims):
+            (claim,) = claim_names(claims)
+            path = graph.path(edge)
+            scenario = shortened(scenario_of(case, layout, path), path)
+            yield Found(claim, len(path), scenario, 1)
 
 
 def merge(results: Iterable[ChunkResult]) -> ChunkResult | None:
@@ -243,5 +274,7 @@ def merge(results: Iterable[ChunkResult]) -> ChunkResult | None:
             whole.found[claim] = found if known is None else known.merged(found)
         whole.walked.add(result.walked)
         whole.differences += result.differences
+        whole.related += result.related
+        whole.outside += result.outside
         whole.seconds += result.seconds
     return whole

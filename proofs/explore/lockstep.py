@@ -10,16 +10,16 @@ from itertools import islice
 from impl.reference.engine import Engine
 from impl.reference.loop_target import ReferenceLoop
 from impl.target import Runner
+from proofs.explore.case import Case
 from proofs.explore.graph import Graph
 from proofs.explore.paths import covering_paths, scenario_of_rounds
 from proofs.explore.rounds import Clock, Round, make_round
-from proofs.explore.scope import Case
 from spec.loop.scenario import Scenario
-from spec.loop.steps import Step, Trace
+from spec.loop.steps import Step
 from spec.model.agreement import disagreement
+from spec.model.calls import CallLog
 from spec.model.layout import Layout
 from spec.model.run import ModelStep
-from spec.relation.outside import outside_the_proof
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,6 @@ def walk(
     runner: Runner,
     *,
     record_calls: bool = True,
-    check_relation: bool = False,
 ) -> Lockstep:
     """Let the reference walk every edge of a graph, and compare each of its steps with the model's.
 
@@ -69,11 +68,11 @@ def walk(
         graph: all that can happen.
         target: what walks.
         runner: its worker.
-        record_calls: whether to compare what was asked of the book, too; states, batches, encoder
-            inputs, notices, outcomes and the worker are compared in any case. Slower by a third.
-        check_relation: whether each run must lie in the relation that the unbounded proofs are
-            about, as well; needs the calls. Five times as slow.
+        record_calls: whether to compare the calls to the book and to the KV manager, too; states,
+            batches, encoder inputs, notices, outcomes and the worker are compared in any case.
+            Slower by a third.
     """
+    log = CallLog(layout) if record_calls else None
     walked = Lockstep()
     known: dict[int, Round] = {}
     for path in covering_paths(graph):
@@ -85,7 +84,7 @@ def walk(
             made = known.get(edge)
             if made is None:
                 source, choice, aim = graph.edges[edge]
-                made, made_steps = make_round(layout, graph.nodes[source][0], choice, clock)
+                made, made_steps = make_round(layout, graph.nodes[source][0], choice, clock, log)
                 known[edge] = made
                 expected += made_steps
                 reason = _lost(graph, aim, made_steps)
@@ -104,35 +103,16 @@ def walk(
         scenario = scenario_of_rounds(case, rounds)
         engine = Engine(scenario, target.parts, runner, record=record_calls)
         steps = engine.steps()
-        recorded: list[Step] = []
         if record_calls:
-            steps = _kept(steps, recorded)
             deque(islice(steps, sum(made.num_steps for made in before)), maxlen=0)
         else:
             for _ in before:
                 engine.advance()
         walked.difference = _compare(layout, expected, scenario, steps, record_calls)
-        if walked.difference is None and check_relation:
-            trace = Trace(scenario, target.name, runner, tuple(recorded), "stopped")
-            walked.difference = _outside(trace)
         if walked.difference is not None:
             return walked
     walked.edges = len(known)
     return walked
-
-
-def _kept(steps: Iterator[Step], recorded: list[Step]) -> Iterator[Step]:
-    """The steps, each of which is kept as it is taken."""
-    for step in steps:
-        recorded.append(step)
-        yield step
-
-
-def _outside(trace: Trace) -> Difference | None:
-    """The first step of a run that is not in the relation."""
-    for outside in outside_the_proof(trace):
-        return Difference(trace.scenario, outside.step, f"outside the proof: {outside.describe()}")
-    return None
 
 
 def _lost(graph: Graph, aim: int, steps: list[ModelStep]) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from proofs.explore.case import Case
 from proofs.explore.choices import Choice
 from proofs.explore.graph import Graph
 from proofs.explore.rounds import Clock, Round, make_round
-from proofs.explore.scope import Case
 from spec.loop.scenario import FailedLoad, Scenario
 from spec.model.layout import Layout
 from spec.model.update import initial_state
@@ -82,15 +82,15 @@ def shortened(scenario: Scenario, path: Sequence[Choice]) -> Scenario:
 def covering_paths(graph: Graph) -> list[list[int]]:
     """Paths from the beginning, as edges, that contain every edge of the graph.
 
-    Each goes by a shortest way to an edge that no path contains yet, the deepest such first, and
-    then on by further ones as long as there are any. Nothing follows an error.
+    Each goes by a shortest way to the first edge that no path contains yet, and then on by further
+    ones as long as there are any. Nothing follows an error.
     """
     rest: dict[int, list[int]] = {}
     for number, (source, _, _) in enumerate(graph.edges):
         rest.setdefault(source, []).append(number)
     covered = [False] * len(graph.edges)
     paths = []
-    for number in range(len(graph.edges) - 1, -1, -1):
+    for number in range(len(graph.edges)):
         if covered[number]:
             continue
         path = [number]

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from proofs.explore.case import rows
 from proofs.explore.chunk import CALLS_EVERY, ChunkResult, Counts
-from proofs.explore.scope import cases, rows, scope_named
+from proofs.explore.lockstep import Difference
+from proofs.explore.scope import cases, scope_named
 from proofs.explore.search import ClaimResult, Confirmed, ExploreReport
 from proofs.search.describe import counted
 from proofs.search.loop.describe import describe_scenario
@@ -46,11 +48,9 @@ def print_report(report: ExploreReport) -> None:
         if result.violation is not None:
             _print_violation(result, result.violation)
     for difference in report.whole.differences:
-        click.echo(
-            f"\n{Verdict.ERROR.name} the target and the model part at step {difference.step}"
-        )
-        click.echo(f"  {describe_scenario(difference.scenario)}")
-        click.echo(f"  {difference.what}")
+        _print_error("the target and the model part", difference)
+    for difference in report.whole.outside:
+        _print_error("the model leaves the relation of the proofs", difference)
     click.echo("")
     _print_sums(report.whole)
     if report.interrupted:
@@ -58,6 +58,12 @@ def print_report(report: ExploreReport) -> None:
             f"Interrupted after {report.jobs_done} of {report.jobs} jobs: the results above are "
             "incomplete."
         )
+
+
+def _print_error(what: str, difference: Difference) -> None:
+    click.echo(f"\n{Verdict.ERROR.name} {what} at step {difference.step}")
+    click.echo(f"  {describe_scenario(difference.scenario)}")
+    click.echo(f"  {difference.what}")
 
 
 def _line(result: ClaimResult) -> str:
@@ -92,6 +98,19 @@ def _print_sums(whole: ChunkResult) -> None:
             f"{counts.transitions:,} events, passes and updates of the model, claims included, in "
             f"{whole.seconds:.1f} CPU seconds: {counts.transitions / whole.seconds:,.0f} a second."
         )
+    _print_walked(whole, counts)
+    if whole.related:
+        share = 100 * whole.related / max(counts.edges, 1)
+        verdict = "some are outside" if whole.outside else "all of them lie in it"
+        click.echo(
+            f"{whole.related:,} rounds ({share:.0f}%) were laid against the relation of the "
+            f"unbounded proofs; {verdict}."
+        )
+    else:
+        click.echo("No round was laid against the relation of the unbounded proofs.")
+
+
+def _print_walked(whole: ChunkResult, counts: Counts) -> None:
     walked = whole.walked
     if not walked.edges:
         click.echo("The reference walked nothing: --lockstep 0.")
@@ -101,10 +120,7 @@ def _print_sums(whole: ChunkResult) -> None:
     click.echo(
         f"The reference walked every round of {walked.cases:,} cases ({walked.edges:,} rounds, "
         f"{share:.0f}%) in {walked.runs:,} runs of {walked.steps:,} steps, and {verdict}; "
-        f"its calls of the book were compared in one case of {CALLS_EVERY}."
-    )
-    click.echo(
-        f"{walked.related:,} of these rounds were checked to lie in the relation of the proofs."
+        f"its calls were compared in one case of {CALLS_EVERY}."
     )
 
 
@@ -116,6 +132,7 @@ def report_to_json(report: ExploreReport) -> dict[str, Any]:
         "scope": settings.scope,
         "fault": settings.fault,
         "lockstep": settings.lockstep,
+        "relation": settings.relation,
         "jobs": report.jobs,
         "jobs_done": report.jobs_done,
         "interrupted": report.interrupted,
@@ -131,13 +148,20 @@ def report_to_json(report: ExploreReport) -> dict[str, Any]:
                 for row in sorted(whole.rows)
             ],
             "walked": asdict(whole.walked),
-            "differences": [
-                {"scenario": describe_scenario(d.scenario), "step": d.step, "what": d.what}
-                for d in whole.differences
-            ],
+            "differences": [_difference_to_json(one) for one in whole.differences],
+            "related": whole.related,
+            "outside": [_difference_to_json(one) for one in whole.outside],
             "seconds": round(whole.seconds, 3),
         }
     return data
+
+
+def _difference_to_json(difference: Difference) -> dict[str, Any]:
+    return {
+        "scenario": describe_scenario(difference.scenario),
+        "step": difference.step,
+        "what": difference.what,
+    }
 
 
 def _claim_to_json(result: ClaimResult) -> dict[str, Any]:

@@ -6,11 +6,14 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from proofs.explore.choices import Choice
+from spec.loop.steps import Call
+from spec.model.calls import CallLog, taken
 from spec.model.layout import Layout
 from spec.model.run import ModelEvent, ModelPass, ModelStep, ModelUpdate
 from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, State
 from spec.model.update import abort, arrive, is_due, reset, update
+from spec.model.working import Working
 
 
 @dataclass(frozen=True)
@@ -46,34 +49,69 @@ class Clock:
 
     def tick(self, made: Round) -> int:
         """Go on by a round; the number of the pass that it updates, or -1."""
-        if made.runs:
+        return self.go_on(made.runs, made.updates)
+
+    def go_on(self, runs: bool, updates: bool) -> int:
+        """Go on by a pass that ran something or not, with an update or without one."""
+        if runs:
             self.in_flight.append(self.index)
         self.index += 1
-        return self.in_flight.popleft() if made.updates else -1
+        return self.in_flight.popleft() if updates else -1
+
+    def fork(self) -> Clock:
+        """Another one that goes on from here."""
+        return Clock(self.index, self.in_flight.copy())
 
 
-def make_round(
-    layout: Layout, state: State, choice: Choice, clock: Clock
-) -> tuple[Round, list[ModelStep]]:
-    """Make a round from the state in which it begins; the clock stands where it begins, too."""
+@dataclass
+class Begun:
+    """A round up to its pass.
+
+    Attributes:
+        steps: events and pass.
+        state: after them.
+        runs: whether the pass ran anything.
+        is_over: whether the round ends with it: with an error, or since no update falls due.
+    """
+
+    steps: list[ModelStep]
+    state: State
+    runs: bool = False
+    is_over: bool = True
+
+
+def begin_round(
+    layout: Layout, state: State, choice: Choice, clock: Clock, log: CallLog | None = None
+) -> Begun:
+    """Make the events and the pass of a round; arguments as of :func:`make_round`."""
+    begin = Working if log is None else log.begin
     steps: list[ModelStep] = []
     index = clock.index
     for request in choice.arrivals:
         state = arrive(layout, state, request)
         steps.append(ModelEvent(index, "arrival", request, state))
     if choice.abort >= 0:
-        state, error = abort(layout, state, choice.abort)
-        steps.append(ModelEvent(index, "abort", choice.abort, state, error))
+        state, error = abort(layout, state, choice.abort, begin)
+        steps.append(ModelEvent(index, "abort", choice.abort, state, error, taken(log)))
         if error is not None:
-            return Round(choice, len(steps), False, False, ()), steps
+            return Begun(steps, state)
     if choice.reset:
         state = reset(layout, state)
-        steps.append(ModelEvent(index, "reset", -1, state))
-    state, record = schedule(layout, state)
-    steps.append(ModelPass(index, record, state))
+        calls = () if log is None else (Call("reset"),)
+        steps.append(ModelEvent(index, "reset", -1, state, None, calls))
+    state, record = schedule(layout, state, begin)
+    steps.append(ModelPass(index, record, state, taken(log)))
     runs = bool(record.scheduled)
-    if record.error is not None or not is_due(layout, state, runs):
-        return Round(choice, len(steps), runs, False, ()), steps
+    is_over = record.error is not None or not is_due(layout, state, runs)
+    return Begun(steps, state, runs, is_over)
+
+
+def update_round(
+    layout: Layout, begun: Begun, choice: Choice, clock: Clock, log: CallLog | None = None
+) -> tuple[ModelUpdate, tuple[tuple[int, int], ...]]:
+    """Make the update of a round, and say which drafts it accepts of whom."""
+    begin = Working if log is None else log.begin
+    state = begun.state
     fallen = -1 if choice.load is None else choice.load[0]
     answers = tuple(
         (entry[0], accepted)
@@ -81,7 +119,26 @@ def make_round(
         if entry[2] and entry[4] != DROPPED and not (entry[0] == fallen and entry[4] == LIVE)
     )
     loads = {} if choice.load is None else {choice.load[0]: (choice.load[1],)}
-    state, changes = update(layout, state, choice.accepted, loads)
-    oldest = clock.in_flight[0] if clock.in_flight else index
-    steps.append(ModelUpdate(oldest, changes, state))
-    return Round(choice, len(steps), runs, True, answers), steps
+    state, changes = update(layout, state, choice.accepted, loads, begin)
+    oldest = clock.in_flight[0] if clock.in_flight else clock.index
+    return ModelUpdate(oldest, changes, state, taken(log)), answers
+
+
+def make_round(
+    layout: Layout, state: State, choice: Choice, clock: Clock, log: CallLog | None = None
+) -> tuple[Round, list[ModelStep]]:
+    """Make a round from the state in which it begins; the clock stands where it begins, too.
+
+    Args:
+        layout: of the scenario.
+        state: where the round begins.
+        choice: what is chosen.
+        clock: numbers of passes.
+        log: keeps the calls of each step; ``None`` leaves them out.
+    """
+    begun = begin_round(layout, state, choice, clock, log)
+    if begun.is_over:
+        return Round(choice, len(begun.steps), begun.runs, False, ()), begun.steps
+    last, answers = update_round(layout, begun, choice, clock, log)
+    steps = [*begun.steps, last]
+    return Round(choice, len(steps), begun.runs, True, answers), steps

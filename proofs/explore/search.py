@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -43,6 +43,9 @@ class ExploreSettings:
         fault: the switch whose variant is explored, or ``None`` for the reference.
         claims: ids of the claims to judge; ``None`` for all.
         lockstep: of every so many cases the reference walks one; 0 for none.
+        relation: of every so many cases one is laid against the relation that the unbounded proofs
+            are about; 0 for none. With a fault, none is: what departs from the reference need not
+            lie in it.
         workers: processes.
         resume: folder in which finished jobs are kept, or ``None``.
         jobs: numbers of the jobs; ``None`` for all.
@@ -52,6 +55,7 @@ class ExploreSettings:
     fault: str | None = None
     claims: tuple[str, ...] | None = None
     lockstep: int = 1
+    relation: int = 1
     workers: int = 2
     resume: Path | None = None
     jobs: tuple[int, ...] | None = None
@@ -127,9 +131,12 @@ class ExploreReport:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """The verdicts of all claims; an error where the reference and the model part."""
+        """The verdicts of all claims, and errors.
+
+        It is an error where the reference and the model part, or a round is outside the proofs.
+        """
         verdicts = [result.verdict for result in self.claims]
-        if self.whole is not None and self.whole.differences:
+        if self.whole is not None and (self.whole.differences or self.whole.outside):
             verdicts.append(Verdict.ERROR)
         return verdicts
 
@@ -152,7 +159,8 @@ def run_exploration(
     """
     settings.validate()
     numbers = range(num_jobs(settings.scope)) if settings.jobs is None else settings.jobs
-    jobs = [Job(settings.scope, settings.fault, n, settings.lockstep) for n in numbers]
+    relation = settings.relation if settings.fault is None else 0
+    jobs = [Job(settings.scope, settings.fault, n, settings.lockstep, relation) for n in numbers]
     store = _Store(settings.resume)
     results: dict[int, ChunkResult] = store.load(jobs)
     rest = [job for job in jobs if job.number not in results]
@@ -218,8 +226,8 @@ class _Store:
                 ) from None
             if result.job != job:
                 raise InputError(
-                    f"{path}: finished for {asdict(result.job)}, and this run explores "
-                    f"{asdict(job)}; give --resume another folder"
+                    f"{path}: {_told(result.job)}; this run is about {_told(job)}. Give --resume "
+                    "another folder"
                 )
             results[job.number] = result
         return results
@@ -229,6 +237,15 @@ class _Store:
         if self._folder is not None:
             text = self._adapter.dump_json(result).decode()
             write_atomically(self._path(result.job.number), text + "\n")
+
+
+def _told(job: Job) -> str:
+    """A job as a person names it."""
+    what = "the reference" if job.fault is None else f"fault {job.fault}"
+    return (
+        f"job {job.number} of scope {job.scope}, {what}, with --lockstep {job.lockstep} and "
+        f"--relation {job.relation}"
+    )
 
 
 def _judge(settings: ExploreSettings, whole: ChunkResult) -> Iterator[ClaimResult]:

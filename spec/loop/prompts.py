@@ -21,6 +21,12 @@ class Prompts:
         self._features = [request.features for request in scenario.requests]
         self._turns = [0] * len(scenario.requests)
 
+    def fork(self) -> Prompts:
+        """Another one that goes on from here."""
+        other = Prompts(self._scenario)
+        other._features, other._turns = list(self._features), list(self._turns)
+        return other
+
     def observe(self, step: Step) -> None:
         """Note the continuations that begin with a step."""
         if step.kind == "pass":

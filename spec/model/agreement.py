@@ -37,12 +37,6 @@ def _pairs(
         yield "kind of step", ("pass", model.index), (seen.kind, _number(seen))
         if isinstance(seen, PassSeen) and model.error is None:
             yield from _pass_pairs(layout, model.record, model.state, seen)
-            if with_calls:
-                yield (
-                    "hits, allocations and refusals",
-                    (model.record.hits, model.record.allocated, model.record.refused),
-                    _asked(layout, seen),
-                )
     elif isinstance(model, ModelUpdate):
         yield "kind of step", ("update", model.index), (seen.kind, _number(seen))
         if isinstance(seen, UpdateSeen) and model.error is None:
@@ -65,6 +59,8 @@ def _pairs(
         if isinstance(seen, EventSeen):
             yield "event", (model.event, model.request), (seen.event, seen.request)
     if model.error is None:
+        if with_calls:
+            yield "calls", model.calls, seen.calls
         yield from _state_pairs(layout, model.state, seen.state)
 
 
@@ -103,25 +99,6 @@ def _pass_pairs(
         yield "worker", state.worker, _contents(layout, seen.worker)
 
 
-def _asked(layout: Layout, seen: PassSeen) -> tuple[int, int, int]:
-    """Occurrences hit, allocated and refused, those of preempted requests left out."""
-    hits = allocated = refused = 0
-    for call in seen.calls:
-        if call.method == "allocate_slots" or call.request < 0:
-            continue
-        if call.method == "free" and call.request in seen.preempted:
-            own = ~layout.own[call.request]
-            hits, allocated, refused = hits & own, allocated & own, refused & own
-        bit = 1 << (layout.first[call.request] + max(call.feature, 0))
-        if call.method == "check_and_update_cache" and call.answer:
-            hits |= bit
-        elif call.method == "can_allocate" and call.answer is False:
-            refused |= bit
-        elif call.method == "allocate":
-            allocated |= bit
-    return hits, allocated, refused
-
-
 def _contents(layout: Layout, worker: WorkerSeen) -> int:
     held = 0
     for name, _ in worker.contents:
@@ -132,24 +109,32 @@ def _contents(layout: Layout, worker: WorkerSeen) -> int:
 def _state_pairs(
     layout: Layout, state: State, seen: EngineState
 ) -> Iterator[tuple[str, object, object]]:
-    arrived = 0
-    for other in seen.requests:
-        arrived += 1
-        status, computed, placeholders, drafts, known, blocks, _, _ = state.requests[other.request]
-        yield f"status of request {other.request}", STATUS_NAMES[status], other.status
-        if status != FINISHED:
-            yield (
-                f"counts of request {other.request}",
-                (computed, placeholders, drafts, known, blocks),
-                (
-                    other.num_computed_tokens,
-                    other.num_output_placeholders,
-                    other.num_draft_tokens,
-                    other.num_tokens,
-                    other.num_blocks,
-                ),
+    # Most steps agree: what tells two apart is put together once, and told as a whole.
+    yield (
+        "requests (status, then counts unless it ended)",
+        {
+            number: (STATUS_NAMES[status], computed, placeholders, drafts, known, blocks)
+            if status != FINISHED
+            else ("finished",)
+            for number, (status, computed, placeholders, drafts, known, blocks, _, _) in enumerate(
+                state.requests
             )
-    yield "arrived", sum(request[0] != ABSENT for request in state.requests), arrived
+            if status != ABSENT
+        },
+        {
+            other.request: (
+                other.status,
+                other.num_computed_tokens,
+                other.num_output_placeholders,
+                other.num_draft_tokens,
+                other.num_tokens,
+                other.num_blocks,
+            )
+            if other.status != "finished"
+            else ("finished",)
+            for other in seen.requests
+        },
+    )
     yield "waiting", state.waiting, seen.waiting
     yield "running", state.running, seen.running
     book = seen.book

@@ -8,23 +8,29 @@ from dataclasses import dataclass
 
 from spec.loop.events import events_by_pass
 from spec.loop.scenario import Scenario
-from spec.loop.steps import Event
+from spec.loop.steps import Call, Event
+from spec.model.calls import CallLog, taken
 from spec.model.layout import Layout
 from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, PassRecord, State, UpdateRecord
 from spec.model.update import abort, arrive, initial_state, is_due, reset, update
 from spec.model.variant import REFERENCE, Variant
+from spec.model.working import Working
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEvent:
-    """Something from outside before pass ``index``, and the state after it."""
+    """Something from outside before pass ``index``, and the state after it.
+
+    ``calls`` are there where they were kept, as in all steps.
+    """
 
     index: int
     event: Event
     request: int
     state: State
     error: str | None = None
+    calls: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class ModelPass:
     index: int
     record: PassRecord
     state: State
+    calls: tuple[Call, ...] = ()
 
     @property
     def error(self) -> str | None:
@@ -48,6 +55,7 @@ class ModelUpdate:
     index: int
     record: UpdateRecord
     state: State
+    calls: tuple[Call, ...] = ()
 
     @property
     def error(self) -> str | None:
@@ -68,8 +76,11 @@ def run_model(scenario: Scenario, variant: Variant = REFERENCE) -> Iterator[Mode
     return run_layout(scenario, Layout(scenario.config, scenario.requests, variant))
 
 
-def run_layout(scenario: Scenario, layout: Layout) -> Iterator[ModelStep]:
-    """Run a scenario whose layout is known."""
+def run_layout(
+    scenario: Scenario, layout: Layout, log: CallLog | None = None
+) -> Iterator[ModelStep]:
+    """Run a scenario whose layout is known; ``log`` keeps the calls of each step."""
+    begin = Working if log is None else log.begin
     events = events_by_pass(scenario)
     last_event = max(events, default=-1)
     state = initial_state(layout)
@@ -78,21 +89,23 @@ def run_layout(scenario: Scenario, layout: Layout) -> Iterator[ModelStep]:
     index = 0
     while index <= last_event or state.in_flight or state.waiting or state.running:
         for event, request in events.get(index, ()):
-            error = None
+            error: str | None = None
+            calls: tuple[Call, ...] = ()
             match event:
                 case "arrival":
                     state = arrive(layout, state, request)
                 case "abort":
-                    state, error = abort(layout, state, request)
+                    state, error = abort(layout, state, request, begin)
                 case "reset":
                     state = reset(layout, state)
+                    calls = () if log is None else (Call("reset"),)
                 case "continuation":
                     raise AssertionError(event)
-            yield ModelEvent(index, event, request, state, error)
+            yield ModelEvent(index, event, request, state, error, calls or taken(log))
             if error is not None:
                 return
-        state, record = schedule(layout, state)
-        yield ModelPass(index, record, state)
+        state, record = schedule(layout, state, begin)
+        yield ModelPass(index, record, state, taken(log))
         if record.error is not None:
             return
         if record.scheduled:
@@ -103,8 +116,8 @@ def run_layout(scenario: Scenario, layout: Layout) -> Iterator[ModelStep]:
             accepted = [
                 _accepted(scenario, state, entry, verified, loads) for entry in state.in_flight[0]
             ]
-            state, update_record = update(layout, state, accepted, loads)
-            yield ModelUpdate(number, update_record, state)
+            state, update_record = update(layout, state, accepted, loads, begin)
+            yield ModelUpdate(number, update_record, state, taken(log))
             if update_record.error is not None:
                 return
         index += 1

@@ -8,14 +8,20 @@ from spec import rules
 from spec.model.batch import PassUnderWay
 from spec.model.layout import Layout
 from spec.model.state import LIVE, Batch, PassRecord, Scheduled, State
-from spec.model.working import NoReferenceError, Working
+from spec.model.working import Begin, NoReferenceError, Working
 
 may_drop_reference = cache(rules.may_drop_reference)
 
 
-def schedule(layout: Layout, state: State) -> tuple[State, PassRecord]:
-    """Schedule one pass and run it on the worker; progress advances at once."""
-    work = Working(layout, state)
+def schedule(layout: Layout, state: State, begin: Begin = Working) -> tuple[State, PassRecord]:
+    """Schedule one pass and run it on the worker; progress advances at once.
+
+    Args:
+        layout: what never changes.
+        state: where the pass begins.
+        begin: what takes the state apart; another one keeps the calls.
+    """
+    work = begin(layout, state)
     now = PassUnderWay(work)
     try:
         now.schedule_running()

@@ -20,7 +20,7 @@ from spec.model.state import (
     State,
     UpdateRecord,
 )
-from spec.model.working import NoReferenceError, Working
+from spec.model.working import Begin, NoReferenceError, Working
 
 tokens_emitted = cache(scheduling_rules.tokens_emitted)
 
@@ -48,11 +48,13 @@ def arrive(layout: Layout, state: State, request: int) -> State:
     return work.freeze()
 
 
-def abort(layout: Layout, state: State, request: int) -> tuple[State, str | None]:
+def abort(
+    layout: Layout, state: State, request: int, begin: Begin = Working
+) -> tuple[State, str | None]:
     """Abort a request; nothing if it has ended. The second value is what that raised."""
     if state.requests[request][0] == FINISHED:
         return state, None
-    work = Working(layout, state)
+    work = begin(layout, state)
     try:
         work.finish(request)
     except NoReferenceError as raised:
@@ -80,6 +82,7 @@ def update(
     state: State,
     accepted: Sequence[int],
     loads: Mapping[int, Sequence[int]] = _NO_LOADS,
+    begin: Begin = Working,
 ) -> tuple[State, UpdateRecord]:
     """Update the oldest pass in flight.
 
@@ -88,8 +91,9 @@ def update(
         state: with at least one pass in flight.
         accepted: drafts accepted of each request of the pass, at most those that it ran.
         loads: falls of progress that are reported: to how many tokens, by request.
+        begin: as of :func:`spec.model.schedule.schedule`.
     """
-    work = Working(layout, state)
+    work = begin(layout, state)
     batch = work.in_flight[0]
     work.in_flight = work.in_flight[1:]
     outcomes: list[Outcome] = []

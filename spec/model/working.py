@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from spec.model.layout import Layout
 from spec.model.state import (
     ENDED_REQUEST,
@@ -13,6 +16,9 @@ from spec.model.state import (
     State,
 )
 from spec.scheduling_rules import has_room
+
+Begin: TypeAlias = Callable[[Layout, State], "Working"]
+"""What takes a state apart at the beginning of a step."""
 
 
 class NoReferenceError(Exception):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spec import scheduling_rules
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, not_, or_
+from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
 
@@ -21,7 +20,7 @@ def hit(scope: Scope, s: State, guards: Guards) -> Move:
             ACTIVE: or_(s.running, s.trying),
             "hits-an-entry": s.entry,
         },
-        replace(
+        changed(
             s,
             held=True,
             asked=True,
@@ -38,7 +37,7 @@ def hit_other(scope: Scope, s: State, guards: Guards, is_new: BoolTerm) -> Move:
             "hits-an-entry": s.entry,
             "held-before-unless-new": or_(is_new, s.others >= 1),
         },
-        replace(
+        changed(
             s,
             others=s.others + ite(is_new, 1, 0),
             freeable=s.freeable - ite(s.referenced, 0, scope.rows),
@@ -53,7 +52,7 @@ def hit_elsewhere(scope: Scope, s: State, guards: Guards, their_rows: IntTerm) -
             DURING: s.in_pass,
             "rows-are-among-the-idle": and_(their_rows >= 0, their_rows <= s.idle_rows),
         },
-        replace(
+        changed(
             s,
             freeable=s.freeable - their_rows,
             idle_rows=s.idle_rows - their_rows,
@@ -96,7 +95,7 @@ def evict(scope: Scope, s: State, guards: Guards, wanted: IntTerm) -> Move:
             "evicts-the-unreferenced": guards.may_evict(s.referenced),
             "evicts-for-want-of-room": s.free < wanted,
         },
-        replace(
+        changed(
             s,
             entry=False,
             evicted=True,
@@ -115,7 +114,7 @@ def evict_elsewhere(
             "rows-are-among-the-idle": and_(their_rows >= 0, their_rows <= s.idle_rows),
             "evicts-for-want-of-room": s.free < wanted,
         },
-        replace(s, idle_rows=s.idle_rows - their_rows, free=s.free + their_rows),
+        changed(s, idle_rows=s.idle_rows - their_rows, free=s.free + their_rows),
     )
 
 
@@ -129,7 +128,7 @@ def promise(scope: Scope, s: State, guards: Guards, chosen_rows: IntTerm) -> Mov
             "counts-what-was-promised": eq(chosen_rows, s.promised),
             "promised-room-is-free": chosen_rows + scope.rows <= s.free,
         },
-        replace(s, promised=chosen_rows + scope.rows, promised_here=True),
+        changed(s, promised=chosen_rows + scope.rows, promised_here=True),
     )
 
 
@@ -144,7 +143,7 @@ def promise_elsewhere(
             "counts-what-was-promised": eq(chosen_rows, s.promised),
             "promised-room-is-free": chosen_rows + their_rows <= s.free,
         },
-        replace(s, promised=chosen_rows + their_rows),
+        changed(s, promised=chosen_rows + their_rows),
     )
 
 
@@ -157,7 +156,7 @@ def forgo(scope: Scope, s: State, guards: Guards, forgone_rows: IntTerm, here: B
             "rows-not-negative": forgone_rows >= 0,
             "keeps-what-it-uses": ite(stays, scope.rows, 0) <= left,
         },
-        replace(s, promised=left, promised_here=stays),
+        changed(s, promised=left, promised_here=stays),
     )
 
 
@@ -169,7 +168,7 @@ def enter(scope: Scope, s: State, guards: Guards) -> Move:
             ACTIVE: or_(s.running, s.trying),
             "enters-what-was-promised": s.promised_here,
         },
-        replace(
+        changed(
             _entered(scope, s),
             held=True,
             asked=True,
@@ -182,13 +181,13 @@ def enter_other(scope: Scope, s: State, guards: Guards) -> Move:
     """The entry is allocated for another occurrence."""
     return Move(
         {DURING: s.in_pass, "enters-what-was-promised": s.promised_here},
-        replace(_entered(scope, s), held=False, others=1),
+        changed(_entered(scope, s), held=False, others=1),
     )
 
 
 def _entered(scope: Scope, s: State) -> State:
     """A new entry of one holder, whoever it is."""
-    return replace(
+    return changed(
         s,
         entry=True,
         chosen=True,
@@ -208,7 +207,7 @@ def enter_elsewhere(scope: Scope, s: State, guards: Guards, their_rows: IntTerm)
             "rows-not-negative": their_rows >= 0,
             "enters-what-was-promised": their_rows <= s.promised - here,
         },
-        replace(
+        changed(
             s,
             free=s.free - their_rows,
             freeable=s.freeable - their_rows,

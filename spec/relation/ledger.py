@@ -93,10 +93,28 @@ class Ledger:
         self._promised: list[tuple[str, int]] = []
         self._asking = -1
 
+    def fork(self) -> Ledger:
+        """Another one that goes on from here."""
+        other = Ledger(self._size)
+        other.entries = {
+            name: Entry(entry.rows, set(entry.occurrences)) for name, entry in self.entries.items()
+        }
+        other._idle, other.chosen = list(self._idle), set(self.chosen)
+        other._promised, other._asking = list(self._promised), self._asking
+        return other
+
     @property
     def free(self) -> int:
         """Rows of no entry."""
         return self._size - sum(entry.rows for entry in self.entries.values())
+
+    def kept_for(self, who: Occurrence, name: str) -> tuple[bool, int]:
+        """Whether an entry is kept for the occurrence, and for how many others."""
+        entry = self.entries.get(name)
+        if entry is None:
+            return False, 0
+        held = who in entry.occurrences
+        return held, len(entry.occurrences) - held
 
     def asks(self, call: Call, name: str, rows: int) -> Iterator[Act]:
         """What a call of a pass by which a request asks the book did.
@@ -218,6 +236,8 @@ class Ledger:
         for name, holders in shown.items():
             entry = self.entries.setdefault(name, Entry(rows.get(name, 0)))
             known = {request for request, _ in entry.occurrences}
+            if known == set(holders):
+                continue
             entry.occurrences = {one for one in entry.occurrences if one[0] in holders}
             entry.occurrences |= {(request, -1) for request in holders if request not in known}
         self._idle = [name for name in book.freeable if name in self.entries]

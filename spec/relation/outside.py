@@ -75,11 +75,7 @@ def project(trace: Trace) -> Iterator[tuple[int, Step, int, int, str, tuple[AnyT
         For each step and each request with each of its features: index of the step, the step,
         request, feature, the feature as a person writes it, and the transitions taken.
     """
-    run: Run | ItemRun
-    if trace.scenario.config.is_encoder_decoder:
-        run = ItemRun(trace.scenario)
-    else:
-        run = Run(trace.scenario)
+    run = _run_of(trace.scenario)
     for index, step in enumerate(trace.steps):
         if not run.observe(step):
             return
@@ -89,6 +85,42 @@ def project(trace: Trace) -> Iterator[tuple[int, Step, int, int, str, tuple[AnyT
             projection.taken.clear()
             feature = projection.feature
             yield index, step, projection.request, feature.index, feature.describe(), taken
+
+
+def outside_in(run: Run | ItemRun, index: int, step: Step) -> list[OutsideStep]:
+    """Where the step that a run has just observed is not in the relation.
+
+    Args:
+        run: the run; the transitions that it took are forgotten.
+        index: index of the step in the run.
+        step: the step.
+    """
+    found: list[OutsideStep] = []
+    projections: list[Projection | ItemProjection] = [*run.projections.values()]
+    for projection in projections:
+        for taken in projection.taken:
+            if taken.differs:
+                found += _described(projection, index, step, taken)
+        projection.taken.clear()
+    return found
+
+
+def _described(
+    projection: Projection | ItemProjection, index: int, step: Step, taken: AnyTaken
+) -> Iterator[OutsideStep]:
+    where = {"pass": "pass", "update": "update of pass", "event": "before pass"}[step.kind]
+    number = step.before if step.kind == "event" else step.index
+    feature = projection.feature
+    for conjunct in taken.differs:
+        yield OutsideStep(
+            index,
+            f"{where} {number}",
+            projection.request,
+            feature.index,
+            feature.describe(),
+            taken,
+            conjunct,
+        )
 
 
 def outside_the_proof(trace: Trace) -> tuple[OutsideStep, ...]:
@@ -102,13 +134,13 @@ def outside_the_proof(trace: Trace) -> tuple[OutsideStep, ...]:
     """
     if why_not_covered(trace.scenario) is not None:
         return ()
-    found = []
-    for index, step, request, feature, described, taken in project(trace):
-        where = {"pass": "pass", "update": "update of pass", "event": "before pass"}[step.kind]
-        number = step.before if step.kind == "event" else step.index
-        for one in taken:
-            found += [
-                OutsideStep(index, f"{where} {number}", request, feature, described, one, conjunct)
-                for conjunct in one.differs
-            ]
+    run, found = _run_of(trace.scenario), []
+    for index, step in enumerate(trace.steps):
+        if not run.observe(step):
+            break
+        found += outside_in(run, index, step)
     return tuple(found)
+
+
+def _run_of(scenario: Scenario) -> Run | ItemRun:
+    return ItemRun(scenario) if scenario.config.is_encoder_decoder else Run(scenario)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from spec.loop.layout import FeatureLayout
+from spec.relation.change import changed
 from spec.relation.guards import CORRECT
 from spec.relation.ledger import Act, Dropped
 from spec.relation.moves import TRANSITIONS
@@ -37,6 +38,60 @@ class Taken:
     differs: tuple[str, ...]
 
 
+class Footing:
+    """A projected state, with what is known of the transitions from it.
+
+    Args:
+        scope: the constants.
+        state: the state.
+    """
+
+    __slots__ = ("known", "scope", "state")
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self.scope = scope
+        self.state = state
+        self.known: dict[Hashable, tuple[Taken, Footing]] = {}
+
+
+class Moves:
+    """What transitions do, worked out once for each state that they are taken from.
+
+    Runs that share their beginning, and runs of one small scope, go through the same few states
+    again and again.
+    """
+
+    def __init__(self) -> None:
+        self._footings: dict[tuple[Scope, State], Footing] = {}
+
+    def footing(self, scope: Scope, state: State) -> Footing:
+        """The one footing of a state."""
+        key = (scope, state)
+        footing = self._footings.get(key)
+        if footing is None:
+            footing = self._footings[key] = Footing(scope, state)
+        return footing
+
+    def take(self, footing: Footing, transition: str, told: Told) -> tuple[Taken, Footing]:
+        """A transition, whether its guards hold or not, and where it leads."""
+        scope, state = footing.scope, footing.state
+        move = TRANSITIONS[transition].move(scope, state, CORRECT, **told)
+        differs = tuple(name for name, holds in move.guards.items() if not holds)
+        taken = Taken(transition, told, scope, state, move.after, differs)
+        return taken, self.footing(scope, move.after)
+
+    def observe(self, footing: Footing, shown: Told) -> tuple[Taken, Footing]:
+        """The comparison with what a run shows, and where it leads."""
+        scope, state = footing.scope, footing.state
+        after = changed(state, **shown)
+        differs = tuple(
+            f"state.{field.name}"
+            for field in fields(State)
+            if getattr(after, field.name) != getattr(state, field.name)
+        )
+        return Taken("observe", shown, scope, state, after, differs), self.footing(scope, after)
+
+
 class Projection:
     """The projected state of one request and one feature, as it goes on.
 
@@ -46,55 +101,74 @@ class Projection:
     Args:
         request: the request.
         feature: its feature.
-        scope: constants of the run; the position is chosen anew for each chunk.
-        state: the state to begin with.
+        footing: the state to begin with, and the constants of the run; the position among them is
+            chosen anew for each chunk.
+        moves: what is known of transitions.
+
+    Attributes:
+        name: the hash h.
+        own: the occurrence (r, f).
+        taken: the transitions since they were last looked at.
     """
 
-    def __init__(self, request: int, feature: FeatureLayout, scope: Scope, state: State) -> None:
+    __slots__ = ("feature", "footing", "moves", "name", "own", "request", "taken")
+
+    def __init__(
+        self, request: int, feature: FeatureLayout, footing: Footing, moves: Moves
+    ) -> None:
         self.request = request
         self.feature = feature
-        self.scope = scope
-        self.state = state
+        self.footing = footing
+        self.moves = moves
+        self.name = feature.identifier
+        self.own = request, feature.index
         self.taken: list[Taken] = []
 
     @property
-    def name(self) -> str:
-        """The hash h."""
-        return self.feature.identifier
+    def state(self) -> State:
+        """The projected state."""
+        return self.footing.state
 
-    @property
-    def own(self) -> tuple[int, int]:
-        """The occurrence (r, f)."""
-        return self.request, self.feature.index
+    def fork(self) -> Projection:
+        """Another one that goes on from here."""
+        other = Projection.__new__(Projection)
+        other.request, other.feature, other.footing = self.request, self.feature, self.footing
+        other.moves, other.name, other.own, other.taken = self.moves, self.name, self.own, []
+        return other
 
     def take(self, transition: str, **told: int | bool) -> None:
         """Let a transition happen, whether its guards hold or not."""
-        move = TRANSITIONS[transition].move(self.scope, self.state, CORRECT, **told)
-        differs = tuple(name for name, holds in move.guards.items() if not holds)
-        self.taken.append(Taken(transition, told, self.scope, self.state, move.after, differs))
-        self.state = move.after
+        known = self.footing.known
+        key = (transition, *told.values()) if told else transition
+        found = known.get(key)
+        if found is None:
+            found = known[key] = self.moves.take(self.footing, transition, told)
+        self.taken.append(found[0])
+        self.footing = found[1]
 
-    def join(self, **shown: int | bool) -> None:
-        """Begin in the midst of a run: the book and the worker are as shown."""
-        self.state = replace(self.state, **shown, fresh=shown["resident"])
+    def observe(self, names: tuple[str, ...], shown: tuple[int | bool, ...]) -> None:
+        """Compare the state with what the run shows, and go on from that.
 
-    def observe(self, **shown: int | bool) -> None:
-        """Compare the state with what the run shows, and go on from that."""
-        after = replace(self.state, **shown)
-        differs = tuple(
-            f"state.{field.name}"
-            for field in fields(State)
-            if getattr(after, field.name) != getattr(self.state, field.name)
-        )
-        self.taken.append(Taken("observe", shown, self.scope, self.state, after, differs))
-        self.state = after
+        Args:
+            names: fields of the state.
+            shown: their values.
+        """
+        known = self.footing.known
+        found = known.get((names, shown))
+        if found is None:
+            told = dict(zip(names, shown, strict=True))
+            found = known[names, shown] = self.moves.observe(self.footing, told)
+        self.taken.append(found[0])
+        self.footing = found[1]
 
     def schedule(self, start: int, num_tokens: int, **told: int | bool) -> None:
         """A pass schedules the request; look at a position in the window where there is one."""
-        end = start + num_tokens + self.scope.scheduler_lookahead
+        scope = self.footing.scope
+        end = start + num_tokens + scope.scheduler_lookahead
         row = next(iter(self.feature.segments(start, end)), None)
-        if row is not None:
-            self.scope = replace(self.scope, position=row[0])
+        if row is not None and row[0] != scope.position:
+            scope = replace(scope, position=row[0])
+            self.footing = self.moves.footing(scope, self.footing.state)
         self.take("advance", num_tokens=num_tokens, **told)
 
     def act(self, act: Act) -> None:

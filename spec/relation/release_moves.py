@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_, or_
+from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
 
@@ -23,7 +22,7 @@ def let_go(scope: Scope, s: State, guards: Guards) -> Move:
                 scope.offset, scope.length, s.computed, s.placeholders
             ),
         },
-        replace(_let_go(scope, s, guards, False, s.others), passed=True),
+        changed(_let_go(scope, s, guards, False, s.others), passed=True),
     )
 
 
@@ -57,7 +56,7 @@ def elsewhere_lets_go(
                 staying_rows + leaving_rows <= s.referenced_rows,
             ),
         },
-        replace(
+        changed(
             s,
             referenced_rows=s.referenced_rows - staying_rows - leaving_rows,
             idle_rows=s.idle_rows + staying_rows,
@@ -74,7 +73,7 @@ def stop(scope: Scope, s: State, guards: Guards, own_others: IntTerm) -> Move:
     """
     return Move(
         {AMONG_THE_OTHERS: and_(own_others >= 0, own_others <= s.others)},
-        replace(
+        changed(
             _let_go(scope, s, guards, False, s.others - own_others),
             running=False,
             trying=False,
@@ -100,7 +99,7 @@ def rewind(scope: Scope, s: State, guards: Guards, left: IntTerm, own_others: In
             "rewinds-to-a-position": left >= 0,
             AMONG_THE_OTHERS: and_(own_others >= 0, own_others <= s.others),
         },
-        replace(
+        changed(
             _let_go(scope, s, guards, False, s.others - own_others),
             computed=left,
             placeholders=0,
@@ -117,7 +116,7 @@ def reset(scope: Scope, s: State, guards: Guards) -> Move:
     """The encoder cache is reset, on the book and on the worker."""
     return Move(
         {"resets-between-passes": not_(s.in_pass)},
-        replace(
+        changed(
             s,
             entry=False,
             held=False,
@@ -138,7 +137,7 @@ def _let_go(scope: Scope, s: State, guards: Guards, held: BoolTerm, others: IntT
     referenced = or_(held, others >= 1)
     leaves = and_(s.entry, guards.leaves_with_victim(s.chosen, referenced))
     freed = and_(s.entry, s.referenced, not_(referenced))
-    return replace(
+    return changed(
         s,
         entry=and_(s.entry, not_(leaves)),
         chosen=and_(s.chosen, not_(leaves)),

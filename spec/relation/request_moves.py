@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_, or_
+from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
 
 
 def begin_pass(scope: Scope, s: State, guards: Guards) -> Move:
     """A pass begins."""
-    return Move({"passes-follow-each-other": not_(s.in_pass)}, replace(s, in_pass=True))
+    return Move({"passes-follow-each-other": not_(s.in_pass)}, changed(s, in_pass=True))
 
 
 def attempt(scope: Scope, s: State, guards: Guards) -> Move:
     """The pass looks whether r, which waits, can run."""
     return Move(
         {"tries-in-a-pass": s.in_pass, "tries-who-waits": not_(or_(s.running, s.trying))},
-        replace(s, trying=True),
+        changed(s, trying=True),
     )
 
 
@@ -29,7 +28,7 @@ def begin(scope: Scope, s: State, guards: Guards, progress: IntTerm) -> Move:
             "starts-who-was-tried": and_(s.in_pass, s.trying),
             "starts-at-a-position": progress >= 0,
         },
-        replace(
+        changed(
             s,
             running=True,
             trying=False,
@@ -88,7 +87,7 @@ def advance(
                 scope.offset, scope.length, s.computed, num_tokens, scope.is_whole
             ),
         },
-        replace(
+        changed(
             s,
             computed=s.computed + num_tokens,
             placeholders=s.placeholders + ite(and_(scope.is_async, samples), 1 + num_drafts, 0),
@@ -128,7 +127,7 @@ def confirm(
             "rejects-drafts-of-the-pass": and_(num_rejected >= 0, num_rejected <= num_drafts),
             "drafts-are-sampled": implies(num_drafts >= 1, samples),
         },
-        replace(
+        changed(
             s,
             computed=s.computed - num_rejected,
             placeholders=s.placeholders - rejected,
@@ -144,7 +143,7 @@ def emit(scope: Scope, s: State, guards: Guards) -> Move:
     """The update appends what was sampled, and r goes on; it is no longer counted in advance."""
     return Move(
         {"emits-in-an-update": and_(not_(s.in_pass), s.running)},
-        replace(
+        changed(
             s,
             placeholders=s.placeholders - ite(scope.is_async, s.settling, 0),
             settling=0,

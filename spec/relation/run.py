@@ -12,15 +12,19 @@ from spec.loop.steps import (
     Call,
     EngineState,
     EventSeen,
+    LoopBookState,
     PassSeen,
     RequestState,
     ScheduledRequest,
     Step,
     UpdateSeen,
 )
+from spec.relation.change import changed
 from spec.relation.ledger import Act, Ledger
-from spec.relation.projection import Projection
-from spec.relation.state import Scope, initial
+from spec.relation.projection import Moves, Projection
+from spec.relation.shown import SHOWN, SHOWN_RUNNING, apart, shown_of
+from spec.relation.state import Scope, State, initial
+from spec.relation.whole_items import whole_item_ahead
 
 
 class Run:
@@ -28,9 +32,11 @@ class Run:
 
     Args:
         scenario: what was chosen from outside.
+        moves: what is known of transitions; it may be shared by any number of runs.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, moves: Moves | None = None) -> None:
+        self._moves = Moves() if moves is None else moves
         self._config = scenario.config
         self._prompts = Prompts(scenario)
         self._layouts: list[list[FeatureLayout]] = [[] for _ in scenario.requests]
@@ -39,10 +45,35 @@ class Run:
         self._states: dict[int, RequestState] = {}
         self._flights: list[dict[int, tuple[int, bool]]] = [{} for _ in scenario.requests]
         self._contents: dict[str, int] = {}
-        self._encodings: set[int] = set()
+        self._encodings: frozenset[int] = frozenset()
         """Encodings since the cache was last reset."""
         self.projections: dict[tuple[int, int], Projection] = {}
         """The projections so far, by request and feature."""
+        self._own: list[list[Projection]] = [[] for _ in scenario.requests]
+
+    def fork(self) -> Run:
+        """Another run that has gone the same way, and goes on by itself."""
+        other = Run.__new__(Run)
+        # What is not copied here is never changed, or known to both.
+        other.__dict__.update(self.__dict__)
+        other._prompts = self._prompts.fork()
+        other._layouts = [list(own) for own in self._layouts]
+        other._ledger = self._ledger.fork()
+        other._flights = [dict(own) for own in self._flights]
+        other._own = [[one.fork() for one in own] for own in self._own]
+        other.projections = {one.own: one for own in other._own for one in own}
+        return other
+
+    def parts_from(self, other: Run) -> str | None:
+        """What tells this run's projections from those of another, or ``None``.
+
+        Of what only remembers the past, and no transition asks for, nothing is said.
+        """
+        for own, one in self.projections.items():
+            parts = apart(one.state, other.projections[own].state)
+            if parts is not None:
+                return f"request {own[0]}, feature {own[1]}: {parts}"
+        return None
 
     def observe(self, step: Step) -> bool:
         """Take the next step; whether it came to its end, so that more can follow."""
@@ -61,7 +92,8 @@ class Run:
         self._compare(step.state)
         if step.kind == "pass":
             self._take_all("end-pass")
-        self._add_projections(step.state)
+        elif step.kind == "event" or step.continued:
+            self._add_projections(step.state)
         return True
 
     # Passes
@@ -110,7 +142,7 @@ class Run:
             self._flights[entry.request].clear()
         self._flights[entry.request][step.index] = (entry.num_draft_tokens, samples)
         if stopped_at is None:
-            stopped_at = self._whole_item_ahead(step, entry)
+            stopped_at = whole_item_ahead(self._config, step, entry, self._of(entry.request))
         for projection in self._of(entry.request):
             if entry.started:
                 if not projection.state.trying:
@@ -124,30 +156,6 @@ class Run:
                 is_stopped=stopped_at is not None,
                 stopped_at=0 if stopped_at is None else stopped_at,
             )
-
-    def _whole_item_ahead(self, step: PassSeen, entry: ScheduledRequest) -> int | None:
-        """Offset of the item past the chunk that was not asked for since it may not be split.
-
-        Only one that the chunk could have split before it was cut, with the tokens that the pass
-        had left: any other has to be asked for.
-        """
-        if not self._config.whole_items:
-            return None
-        most = self._config.max_num_batched_tokens
-        for other in step.scheduled:
-            if other is entry:
-                break
-            most -= other.num_scheduled_tokens
-        if self._config.long_prefill_token_threshold:
-            most = min(most, self._config.long_prefill_token_threshold)
-        start = entry.num_computed_tokens
-        end = start + entry.num_scheduled_tokens
-        window_end = min(end + self._config.scheduler_lookahead, start + most)
-        for projection in self._of(entry.request):
-            feature = projection.feature
-            if end <= feature.offset < window_end and not projection.state.asked:
-                return feature.offset
-        return None
 
     def _apply(self, step: PassSeen) -> None:
         worker = step.worker
@@ -165,7 +173,8 @@ class Run:
             )
         self._ledger.end_pass()
         self._contents = dict(worker.contents)
-        self._encodings.update(encoding.number for encoding in worker.encoded)
+        if worker.encoded:
+            self._encodings = self._encodings.union(e.number for e in worker.encoded)
 
     # Updates and events
 
@@ -216,7 +225,7 @@ class Run:
             if call.method == "reset":
                 self._ledger.reset()
                 self._contents = {}
-                self._encodings.clear()
+                self._encodings = frozenset()
                 self._take_all("reset")
             else:
                 self._tell(self._let_go(call, True))
@@ -243,7 +252,7 @@ class Run:
             projection.take(transition)
 
     def _of(self, request: int) -> list[Projection]:
-        return [one for one in self.projections.values() if one.request == request]
+        return self._own[request]
 
     def _is_running(self, request: int) -> bool:
         return request in self._states and self._states[request].status == "running"
@@ -258,36 +267,23 @@ class Run:
     def _compare(self, state: EngineState) -> None:
         self._ledger.take_over(state.book, self._rows)
         self._states = {seen.request: seen for seen in state.requests}
+        books: dict[str, tuple[int | bool, ...]] = {}
+        names: tuple[str, ...] = SHOWN
+        running_names: tuple[str, ...] = SHOWN_RUNNING
+        if state.book.num_freeable_slots is None:
+            names, running_names = names[:-1], running_names[:-1]
         for projection in self.projections.values():
             seen = self._states[projection.request]
-            shown: dict[str, int | bool] = {"running": seen.status == "running"}
-            if shown["running"]:
-                shown["computed"] = seen.num_computed_tokens
-                shown["placeholders"] = seen.num_output_placeholders
-            shown |= self._book(projection, state)
-            resident = projection.name in self._contents
-            shown["resident"] = resident
-            shown["fresh"] = resident and self._contents[projection.name] in self._encodings
-            projection.observe(**shown)
-
-    def _book(self, projection: Projection, state: EngineState) -> dict[str, int | bool]:
-        """What the book shows, as the projection sees it."""
-        entries = self._ledger.entries
-        here = entries.get(projection.name)
-        occurrences = set() if here is None else here.occurrences
-        held = projection.own in occurrences
-        others = [entry for name, entry in entries.items() if name != projection.name]
-        shown: dict[str, int | bool] = {
-            "entry": here is not None,
-            "held": held,
-            "others": len(occurrences) - held,
-            "free": state.book.num_free_slots,
-            "referenced_rows": sum(entry.rows for entry in others if entry.occurrences),
-            "idle_rows": sum(entry.rows for entry in others if not entry.occurrences),
-        }
-        if state.book.num_freeable_slots is not None:
-            shown["freeable"] = state.book.num_freeable_slots
-        return shown
+            name = projection.name
+            book = books.get(name)
+            if book is None:
+                book = books[name] = self._shown(name, state.book)
+            held, others = self._ledger.kept_for(projection.own, name)
+            if seen.status == "running":
+                counts = seen.num_computed_tokens, seen.num_output_placeholders
+                projection.observe(running_names, (held, others, True, *counts, *book))
+            else:
+                projection.observe(names, (held, others, False, *book))
 
     def _add_projections(self, state: EngineState) -> None:
         """Features that came with an arrival or a continuation."""
@@ -309,8 +305,16 @@ class Run:
                     self._config.async_depth > 0,
                     self._config.whole_items,
                 )
-                projection = Projection(request, layout, scope, initial(scope))
-                projection.join(
-                    **self._book(projection, state), resident=layout.identifier in self._contents
-                )
+                footing = self._moves.footing(scope, self._joining(scope, layout, state.book))
+                projection = Projection(request, layout, footing, self._moves)
+                self._own[request].append(projection)
                 self.projections[projection.own] = projection
+
+    def _joining(self, scope: Scope, layout: FeatureLayout, book: LoopBookState) -> State:
+        """The state of a feature that comes in the midst of a run."""
+        held, others = self._ledger.kept_for((-1, -1), layout.identifier)
+        shown = (held, others, False, *self._shown(layout.identifier, book))
+        return changed(initial(scope), **dict(zip(SHOWN, shown, strict=False)))
+
+    def _shown(self, name: str, book: LoopBookState) -> tuple[int | bool, ...]:
+        return shown_of(name, self._ledger, book, self._contents, self._encodings)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spec.algebra import BoolTerm, and_, iff, implies, not_, or_
+from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
 
@@ -43,7 +42,7 @@ def apply(
             "starts-with-raw-data": implies(s.started, received),
             "forgets-who-stopped": implies(forgotten, or_(s.started, not_(s.running))),
         },
-        replace(
+        changed(
             s,
             payload=or_(and_(s.payload, not_(forgotten)), received),
             started=False,
@@ -62,5 +61,5 @@ def end_pass(scope: Scope, s: State, guards: Guards) -> Move:
     applied = not_(or_(s.chosen, s.evicted, s.started, s.trying))
     return Move(
         {"ends-what-was-applied": and_(s.in_pass, applied)},
-        replace(s, in_pass=False, asked=False, start=0, scheduled=0),
+        changed(s, in_pass=False, asked=False, start=0, scheduled=0),
     )
