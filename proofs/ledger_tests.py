@@ -94,16 +94,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "counts-agree": (f"{_FAULT}[rejected-drafts-kept]",),
     "no-stall": (
-        "test_loop_progress::test_a_stall_tells_who_waits_for_what",
-        "test_loop_progress::test_nothing_stands_still_while_an_event_is_pending",
+        "test_loop_stall::test_a_stall_tells_who_waits_for_what",
+        "test_loop_stall::test_nothing_stands_still_while_an_event_is_pending",
         "test_source_scheduling::test_known_faults_on_plain_integers",
     ),
     "no-thrash": (
-        "test_loop_progress::test_a_circle_is_told_once_with_its_loop",
-        "test_loop_progress::test_drafts_that_were_answered_are_state",
+        "test_loop_thrash::test_a_circle_is_told_once_with_its_loop",
+        "test_loop_thrash::test_drafts_that_were_answered_are_state",
     ),
     "work-conserving": (
-        "test_loop_progress::test_it_is_told_once_for_two_requests",
-        "test_loop_progress::test_a_hit_comes_first",
+        "test_loop_conserving::test_it_is_told_once_for_two_requests",
+        "test_loop_conserving::test_a_hit_comes_first",
     ),
 }
