@@ -1,5 +1,7 @@
 """Mutants of guards: each comparison off by one or turned round, each term or condition dropped.
 
+Of a chain of comparisons each is made strict or loose, and the first and the last are dropped.
+
 A suite that cannot tell a mutant from the original does not check that guard. Mutants are made in
 memory from the syntax tree; nothing is written.
 """
@@ -82,6 +84,13 @@ def _replacements(node: ast.expr) -> Iterator[ast.expr]:
             if isinstance(operator, _ORDER):
                 other_way = ast.BinOp(right, _away(operator), ast.Constant(1))
                 yield ast.Compare(left, [operator], [other_way])
+        case ast.Compare(left=left, ops=operators, comparators=values):
+            for index, operator in enumerate(operators):
+                flipped = _STRICTER_OR_LOOSER[type(operator)]()
+                changed = [*operators[:index], flipped, *operators[index + 1 :]]
+                yield ast.Compare(left, changed, values)
+            yield ast.Compare(values[0], operators[1:], values[1:])
+            yield ast.Compare(left, operators[:-1], values[:-1])
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
             yield left
             yield right if isinstance(operator, ast.Add) else ast.UnaryOp(ast.USub(), right)

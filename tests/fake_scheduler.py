@@ -24,24 +24,29 @@ class Scheduler:
     def _try_schedule_encoder_inputs(
         self, request, num_computed_tokens, num_new_tokens, budget, shift_computed_tokens=0
     ):
+        if num_new_tokens == 0 or not request.has_encoder_inputs:
+            return [], num_new_tokens, budget, [], []
         first = num_computed_tokens
         last = first + num_new_tokens
         seen_to = last + shift_computed_tokens
         book = self.encoder_cache_manager
-        chosen, repeated, names, rows = [], [], set(), 0
+        decoder_only = not self.is_encoder_decoder
+        chosen, loaded, repeated, names, rows = [], [], [], set(), 0
         low, high = get_mm_features_in_window(request.mm_features, first, seen_to)
         for i in range(low, high):
             name = request.mm_features[i].identifier
             position = request.mm_features[i].mm_position
             end = position.offset + position.length
-            if self.scheduler_config.disable_chunked_mm_input:
+            if first > 0 and not decoder_only:
+                continue
+            if self.scheduler_config.disable_chunked_mm_input and decoder_only:
                 if first <= position.offset and last < end:
                     last = min(last, position.offset)
                     break
             if name in names:
                 repeated.append(i)
                 continue
-            if book.check_and_update_cache(request, i):
+            if decoder_only and book.check_and_update_cache(request, i):
                 continue
             if not book.can_allocate(request, i, budget, rows):
                 last = min(last, max(position.offset, first))
@@ -51,11 +56,14 @@ class Scheduler:
             taken = position.get_embeds_indices_in_range(start, stop)
             if taken[0] == taken[1]:
                 continue
-            chosen.append(i)
             names.add(name)
             rows += position.get_num_embeds()
+            if self.ec_connector is not None and self.ec_connector.has_cache_item(name):
+                loaded.append(i)
+                continue
+            chosen.append(i)
             budget -= position.get_num_embeds()
-        return chosen, last - first, budget, [], repeated
+        return chosen, last - first, budget, loaded, repeated
 
     def _allocate_encoder_inputs(self, request, chosen, repeated):
         for i in chosen:

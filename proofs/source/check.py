@@ -13,6 +13,7 @@ from impl.target import RUNNERS
 from proofs.solvers import Answer
 from proofs.source.book_programs import encoder_decoder_programs, programs
 from proofs.source.books import book_pieces, encoder_decoder_pieces
+from proofs.source.calls import scheduled_inputs_piece
 from proofs.source.free import free_pieces, free_rule_piece
 from proofs.source.gather_scenario import shapes
 from proofs.source.gathers import gather_pieces, tolerance_piece
@@ -156,8 +157,11 @@ def _jobs_by_part(
             for program in encoder_decoder_programs()
         ],
         "scheduling": [
-            partial(scheduling_pieces, name=name, shape=shape)
-            for shape in scheduling_shapes(release, max_features)
+            scheduled_inputs_piece,
+            *(
+                partial(scheduling_pieces, name=name, shape=shape)
+                for shape in scheduling_shapes(release, max_features)
+            ),
         ],
         "runs": [
             partial(run_pieces, name=name, shape=shape)

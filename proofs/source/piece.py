@@ -103,7 +103,7 @@ def settle(
         reason = "paths are unfinished"
         return [_piece(q, Verdict.UNKNOWN, None, exploration, reason) for q, _ in asked]
     settled: dict[str, Piece] = {}
-    rest = list(asked)
+    rest = [(question, _built_once(holds)) for question, holds in asked]
     while rest:
         # All claims at once: where they hold, that one question settles each of them.
         condition = _denoted(rest, exploration, tree)
@@ -125,6 +125,20 @@ def settle(
             )
         rest = [one for one in rest if one not in alone]
     return [settled[question.claim] for question, _ in asked]
+
+
+def _built_once(
+    holds: Callable[[Outcome], z3.BoolRef | bool],
+) -> Callable[[Outcome], z3.BoolRef | bool]:
+    """The same condition, built once for each path: the tree keeps what paths returned."""
+    built: dict[int, z3.BoolRef | bool] = {}
+
+    def of_path(outcome: Outcome) -> z3.BoolRef | bool:
+        if id(outcome) not in built:
+            built[id(outcome)] = holds(outcome)
+        return built[id(outcome)]
+
+    return of_path
 
 
 def _denoted(asked: Sequence[Asked[Outcome]], exploration: Exploration, tree: Tree[Outcome]) -> Any:

@@ -19,6 +19,7 @@ _QUESTIONS = {
     "miss_tolerated_v1": "a missing feature that is read is skipped iff",
     "miss_tolerated_v2": "a missing feature that is read is skipped iff",
     "selected_by_window_search": "a feature is selected iff",
+    "scheduled_inputs": "encoder inputs are scheduled so that",
 }
 
 

@@ -56,18 +56,25 @@ class ReleaseSource:
         self._variants: dict[frozenset[str], ReleaseSource] = {}
 
     def with_change(self, module: str, tree: ast.Module) -> ReleaseSource:
-        """The same release with one module's tree replaced."""
-        return ReleaseSource(self.package, self.overrides, {**self.changed, module: tree})
+        """The same release with one module's tree replaced; no file is parsed again."""
+        changed = {**self._trees(), module: tree}
+        return ReleaseSource(self.package, self.overrides, changed)
 
     def with_overrides(self, more: Mapping[str, object]) -> ReleaseSource:
         """The same release with more replaced; made once, and no file is parsed again."""
         key = frozenset(more)
         if key not in self._variants:
-            trees = {name: module.syntax for name, module in self._modules.items()}
             self._variants[key] = ReleaseSource(
-                self.package, {**self.overrides, **more}, {**trees, **self.changed}
+                self.package, {**self.overrides, **more}, self._trees()
             )
         return self._variants[key]
+
+    def _trees(self) -> dict[str, ast.Module]:
+        """Every syntax tree that is known: those given, and those parsed here or in a variant."""
+        known = dict(self.changed)
+        for variant in self._variants.values():
+            known = variant._trees() | known
+        return {name: module.syntax for name, module in self._modules.items()} | known
 
     def has_module(self, name: str) -> bool:
         """Whether the release has the module."""

@@ -247,7 +247,7 @@ RULES: dict[str, Callable[[Moment], Iterator[Condition]]] = {
 
 
 class Conditions:
-    """The conditions of every claim on the paths of one run, each built once.
+    """The conditions of every claim on the paths of one run.
 
     Args:
         scenario: the run.
@@ -256,7 +256,6 @@ class Conditions:
     def __init__(self, scenario: RunScenario) -> None:
         self._scenario = scenario
         self._moments: dict[int, list[Moment]] = {}
-        self._built: dict[tuple[str, int], z3.BoolRef] = {}
 
     def holds(self, claim: str, steps: tuple[Step, ...]) -> z3.BoolRef:
         """The condition under which every step of one path satisfies a claim.
@@ -264,17 +263,14 @@ class Conditions:
         A step that broke off leaves everything half done: it counts as its error alone. Paths are
         told apart by their identity; the scenario's tree keeps them.
         """
-        key = claim, id(steps)
-        if key not in self._built:
-            if id(steps) not in self._moments:
-                self._moments[id(steps)] = moments(self._scenario, steps)
-            conditions = [
-                condition
-                for moment in self._moments[id(steps)]
-                if moment.step.error is None or claim == "no-error"
-                for condition in RULES[claim](moment)
-                if condition is not True
-            ]
-            true = z3.BoolVal(True, self._scenario.exploration.context)
-            self._built[key] = z3.And(true, *conditions) if conditions else true
-        return self._built[key]
+        if id(steps) not in self._moments:
+            self._moments[id(steps)] = moments(self._scenario, steps)
+        conditions = [
+            condition
+            for moment in self._moments[id(steps)]
+            if moment.step.error is None or claim == "no-error"
+            for condition in RULES[claim](moment)
+            if condition is not True
+        ]
+        true = z3.BoolVal(True, self._scenario.exploration.context)
+        return z3.And(true, *conditions) if conditions else true

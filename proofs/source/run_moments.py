@@ -12,7 +12,7 @@ from functools import cached_property
 
 import z3
 
-from proofs.source.run_scenario import RunScenario
+from proofs.source.run_scenario import FeatureInRange, RunScenario
 from proofs.symbolic.integers import AnyInt, term
 from spec import geometry
 from spec.loop.steps import EngineState, PassSeen, ScheduledRequest, Step
@@ -83,7 +83,7 @@ class Moment:
         """The request's status after the step."""
         return self.step.state.requests[0].status
 
-    @property
+    @cached_property
     def window(self) -> tuple[z3.ArithRef, z3.ArithRef] | None:
         """What a pass runs: from where, and to where."""
         if not self.scheduled:
@@ -92,7 +92,7 @@ class Moment:
         start = self.term(entry.num_computed_tokens)
         return start, start + self.term(entry.num_scheduled_tokens)
 
-    @property
+    @cached_property
     def progress(self) -> z3.ArithRef:
         """What the request's progress can fall back to: drafts in flight may be rejected."""
         computed = self.term(self.step.state.requests[0].num_computed_tokens)
@@ -115,16 +115,25 @@ class Moment:
 
     def meets(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
         """Whether the feature has a position in the range, which is not empty."""
-        return geometry.meets(*self.bounds(index), start, end)
+        return self._range(index, start, end).meets
 
     def reads(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
         """Whether the feature has a row in the range."""
-        meets = self.meets(index, start, end)
-        if self.scenario.shape.dense:
-            return meets
-        bounds = geometry.slice_bounds(*self.bounds(index), start, end)
-        low, high = geometry.row_range(self.scenario.masks[index].rows_before, *bounds)
-        return z3.And(meets, low < high)
+        return self._range(index, start, end).reads
+
+    def _range(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
+        """The feature in a range; paths have many ranges in common, and each is built once."""
+        known = self.scenario.ranges
+        key = index, start.get_id(), end.get_id()
+        if key not in known:
+            meets = geometry.meets(*self.bounds(index), start, end)
+            reads = meets
+            if not self.scenario.shape.dense:
+                bounds = geometry.slice_bounds(*self.bounds(index), start, end)
+                low, high = geometry.row_range(self.scenario.masks[index].rows_before, *bounds)
+                reads = z3.And(meets, low < high)
+            known[key] = FeatureInRange(start, end, meets, reads)
+        return known[key]
 
 
 def moments(scenario: RunScenario, steps: tuple[Step, ...]) -> list[Moment]:

@@ -181,7 +181,9 @@ class NewRequest(Record):
         )
 
 
-class _NoLog:
+class NoLog:
+    """A logger that tells nobody."""
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -205,7 +207,7 @@ class NoStructuredOutput:
 
 
 RUN_OVERRIDES: dict[str, object] = {
-    "logger": _NoLog(),
+    "logger": NoLog(),
     "record_function_or_nullcontext": lambda _name: nullcontext(),
     "SchedulerOutput": Record,
     "CachedRequestData": Record,

@@ -81,11 +81,22 @@ def run_shapes(max_features: int, num_passes: int, shifts: Sequence[int]) -> Ite
         yield RunShape("A", shift, whole, num_passes=num_passes, dense=False)
 
 
+@dataclass(frozen=True)
+class FeatureInRange:
+    """Whether a feature has a position, and a row, in a range; its ends keep their identifiers."""
+
+    start: z3.ArithRef
+    end: z3.ArithRef
+    meets: z3.BoolRef
+    reads: z3.BoolRef
+
+
 class RunScenario:
     """A symbolic run of one shape, explored once; every integer is unbounded."""
 
     def __init__(self, code: RunCode, shape: RunShape) -> None:
         self.shape = shape
+        self.ranges: dict[tuple[int, int, int], FeatureInRange] = {}
         self.exploration = Exploration(path_budget=PATH_BUDGET)
         integer = self.exploration.integer
         count = len(shape.identifiers)

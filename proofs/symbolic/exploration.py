@@ -36,6 +36,18 @@ class Counts:
         self.unfinished += other.unfinished
 
 
+@dataclass(frozen=True)
+class _Simplified:
+    """A condition, and its truth value if it has one on all inputs.
+
+    Keeping the original alive keeps its identifier its own.
+    """
+
+    original: z3.BoolRef
+    condition: z3.BoolRef
+    truth: bool | None
+
+
 @dataclass
 class Exploration:
     """Enumerate the paths of one function under assumptions.
@@ -59,7 +71,7 @@ class Exploration:
     _prefix: list[Decision] = field(default_factory=list)
     _decisions: list[Decision] = field(default_factory=list)
     _pending: list[z3.BoolRef] = field(default_factory=list)
-    _simplifications: dict[int, tuple[z3.BoolRef, z3.BoolRef]] = field(default_factory=dict)
+    _simplifications: dict[int, _Simplified] = field(default_factory=dict)
     _model: z3.ModelRef | None = None
     _solver: z3.Solver = field(init=False)
 
@@ -130,16 +142,15 @@ class Exploration:
 
     def decide(self, condition: z3.BoolRef) -> bool:
         """The truth value that this run takes for a condition."""
-        condition = self._simplified(condition)
-        if z3.is_true(condition):
-            return True
-        if z3.is_false(condition):
-            return False
+        simplified = self._simplified(condition)
+        if simplified.truth is not None:
+            return simplified.truth
+        condition = simplified.condition
         index = len(self._decisions)
         if index < len(self._prefix):
             decision = self._prefix[index]
             self._model = None
-            if not decision.condition.eq(condition):
+            if decision.condition is not condition and not decision.condition.eq(condition):
                 raise NotModelled("the code does not decide the same way when it is run again")
         else:
             decision = self._new_decision(condition)
@@ -147,13 +158,15 @@ class Exploration:
         self._pending.append(condition if decision.taken else z3.Not(condition))
         return decision.taken
 
-    def _simplified(self, condition: z3.BoolRef) -> z3.BoolRef:
-        # Runs repeat the same comparisons; keeping the original alive keeps its identifier its own.
+    def _simplified(self, condition: z3.BoolRef) -> _Simplified:
+        # Runs repeat the same comparisons.
         known = self._simplifications.get(condition.get_id())
         if known is None:
-            known = condition, z3.simplify(condition)
+            simple = z3.simplify(condition)
+            truth = True if z3.is_true(simple) else False if z3.is_false(simple) else None
+            known = _Simplified(condition, simple, truth)
             self._simplifications[condition.get_id()] = known
-        return known[1]
+        return known
 
     def _new_decision(self, condition: z3.BoolRef) -> Decision:
         model = self._model or self._model_with()
