@@ -10,16 +10,16 @@ from pathlib import Path
 import click
 
 from proofs.ablate.cells import CUTS, LOOK_AHEADS, MARGINS, RESERVATIONS, SHIFTS, Cell, cells
-from proofs.ablate.decide import Decided, DisagreementError, Proof, Shown
+from proofs.ablate.decide import Decided, DisagreementError, Proof
 from proofs.ablate.evidence import UnfinishedRunError
 from proofs.ablate.matrix import decided_cells, to_json
 from proofs.ablate.present import print_details, print_matrix
+from proofs.ablate_reports import report_cells
 from proofs.groups import all_obligations
 from proofs.obligation import prove
 from proofs.search.check import ReportProgress
 from proofs.terminal import progress_bar
 from spec.errors import InputError
-from spec.loop.document import dumps_scenario
 from spec.trace import require_writable, write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
@@ -48,7 +48,7 @@ def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
         click.Option(
             ["--report", "folder"],
             type=click.Path(file_okay=False, path_type=Path),
-            help="Write each counterexample as a scenario to this folder.",
+            help="Write a page on each counterexample into this folder.",
         ),
     ],
 )
@@ -81,8 +81,9 @@ def ablate(
         "tolerates_boundary": None if tolerance is None else str(tolerance == "on"),
     }
     try:
-        if json_file is not None:
-            require_writable(json_file)
+        for path in (json_file, folder):
+            if path is not None:
+                require_writable(path)
         chosen = [cell for cell in cells() if _is_wanted(cell, wanted)]
         with progress_bar() as report_progress:
             decided = list(decided_cells(chosen, report_progress or (lambda *_: None)))
@@ -93,7 +94,7 @@ def ablate(
         if json_file is not None:
             write_atomically(json_file, json.dumps(to_json(decided), indent=1) + "\n")
         if folder is not None:
-            _write_scenarios(decided, folder)
+            report_cells(decided, folder)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
@@ -132,17 +133,3 @@ def _prove_all(
             report_progress("theorems", number, len(named))
         verdicts[name] = prove(known[name]).verdict
     return verdicts
-
-
-def _write_scenarios(decided: Sequence[Decided], folder: Path) -> None:
-    shown = dict.fromkeys(
-        (answer.claim, answer.scenario)
-        for one in decided
-        for answer in (one.safety, one.progress)
-        if isinstance(answer, Shown)
-    )
-    numbers: dict[str, int] = {}
-    for claim, scenario in shown:
-        numbers[claim] = numbers.get(claim, 0) + 1
-        write_atomically(folder / f"{claim}-{numbers[claim]}.json", dumps_scenario(scenario))
-    click.echo(f"Wrote {len(shown)} scenarios to {folder}.")

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from impl.target import FunctionTarget
 from impl.tensors import TensorSettings
@@ -20,7 +19,7 @@ from proofs.loop_check_command import (
     named_vllms,
 )
 from proofs.options import faults_option, json_option, runner_option, source_option
-from proofs.report.checked import checked_functions, checked_source
+from proofs.report.checked import checked_functions
 from proofs.report.publish import MachineFiles, machine_options, publish
 from proofs.report.target_info import TargetInfo
 from proofs.search.check import run_check
@@ -35,10 +34,8 @@ from proofs.search.results import (
     CheckSettings,
 )
 from proofs.terminal import interrupts, progress_bar
-from spec.cases import SchedulingCase
 from spec.errors import InputError
-from spec.loop.scenario import Scenario
-from spec.trace import require_writable, write_atomically
+from spec.trace import write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 
@@ -150,9 +147,7 @@ def check(
         if minutes is not None and (level != "loop" or examples is not None):
             raise InputError("--minutes goes with --level loop, and without --examples")
         files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable()
-        if json_file is not None:
-            require_writable(json_file)
+        files.require_writable(json_file)
         wanted = None if claims is None else _split(claims)
         if level == "loop":
             loop_settings = loop_check_settings(
@@ -165,6 +160,13 @@ def check(
                     check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder, files)
                 )
             sys.exit(check_loop(faults, loop_settings, json_file, report_folder, files))
+        if level == "source":
+            from proofs.source_command import prove_source
+
+            vllm = _vllm_source(release, source)
+            sys.exit(
+                prove_source(vllm, claims=wanted, runner=runner, json_file=json_file, files=files)
+            )
         check_settings = CheckSettings(
             parts=_parts(runner),
             claims=wanted,
@@ -173,12 +175,13 @@ def check(
             tensors=TensorSettings(device=device),
         )
         check_settings.validate()
-        if level == "source":
-            sys.exit(
-                _check_source(release, source, check_settings, json_file, report_folder, files)
-            )
-        vllm = _vllm_source(release, source) if target_name == "vllm" else None
-        target = _target(vllm, faults)
+        package = None
+        if target_name == "vllm":
+            vllm = _vllm_source(release, source)
+            package = vllm.package
+            target = _vllm_target(vllm)
+        else:
+            target = _reference(faults)
         with progress_bar() as report_progress, interrupts() as interrupted:
             report = run_check(target, check_settings, report_progress, interrupted)
         print_report(report)
@@ -190,7 +193,6 @@ def check(
 
             info: TargetInfo = {"name": report.target, "release": release, "source": source}
             sections = report_functions(report.findings, report_folder, info)
-        package = None if vllm is None else vllm.package
         checked = checked_functions(report, package, release)
         publish(f"{report.target}: the claims on its functions", [checked], files, sections)
     except InputError as error:
@@ -248,52 +250,16 @@ def _vllm_source(release: str | None, source: Path | None) -> Source:
     return fetch(release)
 
 
-def _target(vllm: Source | None, faults: tuple[str, ...]) -> FunctionTarget:
-    if vllm is None:
-        from impl.reference.target import ReferenceTarget
+def _reference(faults: tuple[str, ...]) -> FunctionTarget:
+    from impl.reference.target import ReferenceTarget
 
-        return ReferenceTarget(faults=frozenset(faults))
+    return ReferenceTarget(faults=frozenset(faults))
+
+
+def _vllm_target(vllm: Source) -> FunctionTarget:
     from impl.vllm.target import VllmTarget
 
     return VllmTarget(vllm)
-
-
-def _check_source(
-    release: str | None,
-    source: Path | None,
-    settings: CheckSettings,
-    json_file: Path | None,
-    report_folder: Path | None,
-    files: MachineFiles,
-) -> int:
-    """Prove or refute the claims on the source; the exit code."""
-    from proofs.source_command import (
-        only_claims,
-        parts_with_claims,
-        show,
-        source_report,
-        tell_scenarios,
-    )
-
-    console = Console()
-    vllm = _vllm_source(release, source)
-    report = only_claims(source_report(vllm, console, parts_with_claims(settings)), settings.claims)
-    code = show(report, console, json_file)
-    if not report.results:
-        click.echo("Nothing was run.")
-    sections = []
-    if report_folder is not None:
-        from proofs.reporting import report_functions
-
-        findings = [result.finding for result in report.results if result.finding is not None]
-        # Scheduling is told in whole passes, for which a scenario of the loop has the better page.
-        findings = [f for f in findings if not isinstance(f.case, (SchedulingCase, Scenario))]
-        tell_scenarios(report, vllm, report_folder)
-        info: TargetInfo = {"name": vllm.name, "release": release, "source": source}
-        sections = report_functions(findings, report_folder, info)
-    checked = checked_source(report, vllm.package, release)
-    publish(f"{vllm.name}: the claims on its source", [checked], files, sections)
-    return code
 
 
 def _exit_code(report: CheckReport, runner: str) -> int:

@@ -13,7 +13,7 @@ from impl.tensors import TensorSettings
 from impl.vllm.fetch import fetch
 from impl.vllm.source import from_directory
 from proofs.loop.against import code_against
-from proofs.loop.jobs import Searched, VllmName
+from proofs.loop.jobs import VllmName
 from proofs.loop.vllm_check import VllmReport, check_vllms
 from proofs.loop.vllm_present import print_patches, print_vllm_report, vllm_report_to_json
 from proofs.report.checked import checked_loop
@@ -185,32 +185,24 @@ def check_vllm_loops(
         write_atomically(json_file, json.dumps(whole, indent=1) + "\n")
     sections: list[str] = []
     if report_folder is not None:
-        for report in reports:
-            if report.searched is not None:
-                several = len(reports) > 1
-                name = report.vllm.source.name.replace(" ", "-").replace("/", "-")
-                folder = report_folder / name if several else report_folder
-                sections += _write_vllm(report, report.searched, folder, settings)
+        from proofs.reporting import TargetRuns, report_targets
+
+        runs = [
+            TargetRuns(
+                report.searched.report.counterexamples,
+                vllm_origin(report.vllm, settings.seed),
+                report.vllm,
+                _there(report),
+            )
+            for report in reports
+            if report.searched is not None
+        ]
+        several = len(reports) > 1
+        sections = report_targets(runs, report_folder, settings.tensors, apart=several)
     publish(f"{_names(reports)}: {TITLE}", [_checked(r) for r in reports], files, sections)
     if was_interrupted:
         return INTERRUPTED_EXIT_CODE
     return _worst([_code(report) for report in reports])
-
-
-def _write_vllm(
-    report: VllmReport, searched: Searched, folder: Path, settings: LoopCheckSettings
-) -> list[str]:
-    """Write the reports on one vLLM; what lies near is run again for what is new only."""
-    from proofs.reporting import report_runs
-
-    return report_runs(
-        searched.report.counterexamples,
-        vllm_origin(report.vllm, settings.seed),
-        report.vllm,
-        folder,
-        tensors=settings.tensors,
-        there=_there(report),
-    )
 
 
 def _there(report: VllmReport) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from impl.target import RUNNERS
 from impl.vllm.fetch import fetch
 from impl.vllm.source import Source, from_directory
 from proofs.prove_command import prove_options, run_or_usage_error
 from proofs.report.checked import checked_source
-from proofs.report.publish import MachineFiles, publish
-from proofs.search.results import CheckSettings
+from proofs.report.publish import NO_FILES, MachineFiles, publish
+from proofs.search.results import ALL_PARTS, CheckSettings
 from proofs.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.present import print_source_report, source_report_to_json
@@ -26,7 +27,7 @@ from proofs.source.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.source.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from spec.errors import InputError
-from spec.trace import require_writable, write_atomically
+from spec.trace import write_atomically
 from spec.verdict import exit_code
 
 
@@ -71,6 +72,13 @@ def named_source(release_or_folder: str) -> Source:
     help="With --source-of: write the counterexamples of whole runs here, to be replayed.",
 )
 @click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --source-of: write a page for each refuted claim into this folder; what is refuted "
+    "about passes is run on the engine of that vLLM.",
+)
+@click.option(
     "--sarif",
     "sarif_file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -84,6 +92,7 @@ def prove_command(
     max_features: int,
     num_passes: int,
     scenario_folder: Path | None,
+    report_folder: Path | None,
     sarif_file: Path | None,
     **options: Any,
 ) -> None:
@@ -93,24 +102,29 @@ def prove_command(
     or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
     """
     if source_of is None:
-        if sarif_file is not None:
-            raise click.UsageError("--sarif names lines of a vLLM; add --source-of")
-        if scenario_folder is not None:
-            raise click.UsageError("--scenarios are of a vLLM's runs; add --source-of")
+        for given, refusal in (
+            (sarif_file, "--sarif names lines of a vLLM; add --source-of"),
+            (scenario_folder, "--scenarios are of a vLLM's runs; add --source-of"),
+            (report_folder, "--report shows what a vLLM does; add --source-of"),
+        ):
+            if given is not None:
+                raise click.UsageError(refusal)
         context.exit(run_or_usage_error(**options))
     for name, option in _ONLY_FOR_RULES.items():
         if options[name]:
             raise click.UsageError(f"{option} cannot be used with --source-of")
     try:
-        files = MachineFiles(options["junit_file"], sarif_file)
+        files = MachineFiles(options["junit_file"], sarif_file, report_folder)
+        files.require_writable(options["json_file"], scenario_folder)
         code = prove_source(
-            source_of,
-            options["claims"],
-            options["json_file"],
-            max_features,
-            num_passes,
-            files,
-            scenario_folder,
+            named_source(source_of),
+            claims=options["claims"] or None,
+            max_features=max_features,
+            num_passes=num_passes,
+            json_file=options["json_file"],
+            scenario_folder=scenario_folder,
+            files=files,
+            with_rules=not options["claims"],
         )
     except InputError as error:
         raise click.UsageError(str(error)) from None
@@ -126,49 +140,76 @@ _ONLY_FOR_RULES = {
 
 
 def prove_source(
-    release_or_folder: str,
-    claims: Sequence[str] = (),
-    json_file: Path | None = None,
+    source: Source,
+    *,
+    claims: Sequence[str] | None = None,
+    runner: str = "both",
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
-    files: MachineFiles | None = None,
+    json_file: Path | None = None,
     scenario_folder: Path | None = None,
+    files: MachineFiles = NO_FILES,
+    with_rules: bool = False,
 ) -> int:
-    """Prove or refute the claims on the source, print the result, write the files asked for.
+    """Prove or refute the claims on a source, print the result, write the files asked for.
 
     Args:
-        release_or_folder: a release, or a folder with a vLLM.
-        claims: ids of claims; all, and the rules, when none is given.
-        json_file: where to write the result as JSON.
+        source: a vLLM.
+        claims: ids of claims; ``None`` for all.
+        runner: ``V1``, ``V2`` or ``both``: whose gather is proved beside all else.
         max_features: features of a request at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
-        files: what other tools are told.
+        json_file: where to write the result as JSON.
         scenario_folder: where the counterexamples of whole runs are written, if anywhere.
+        files: what other tools are told; its folder gets the reports.
+        with_rules: whether the source is compared with the rules too.
 
     Returns:
         The exit code of the worst verdict.
 
     Raises:
-        InputError: an unknown release or claim, a folder without vLLM, a missing solver, or a file
-            that cannot be written.
+        InputError: an unknown claim, source that cannot be read, a missing solver, or a file that
+            cannot be written.
     """
-    outputs = files or MachineFiles()
-    outputs.require_writable()
-    for output in (json_file, scenario_folder):
-        if output is not None:
-            require_writable(output)
     console = Console()
-    parts = parts_of_claims(claims) if claims else None
-    source = named_source(release_or_folder)
-    report = source_report(source, console, parts, max_features, num_passes)
-    if claims:
+    report = source_report(
+        source, console, parts_to_prove(claims, runner), max_features, num_passes
+    )
+    if not with_rules:
         report = only_claims(report, claims)
     code = show(report, console, json_file)
+    if not report.results:
+        click.echo("Nothing was run.")
     if scenario_folder is not None:
         tell_scenarios(report, source, scenario_folder)
+    sections = []
+    if files.folder is not None:
+        from proofs.source_reports import report_source
+
+        sections = report_source(report, source, files.folder)
     checked = checked_source(report, source.package, source.release)
-    publish(f"{source.name}: the claims on its source", [checked], outputs)
+    publish(f"{source.name}: the claims on its source", [checked], files, sections)
     return code
+
+
+def parts_to_prove(claims: Sequence[str] | None, runner: str) -> tuple[str, ...] | None:
+    """The parts to prove, without the gather of the runner that was not asked for.
+
+    Args:
+        claims: ids of claims; ``None`` for all.
+        runner: ``V1``, ``V2`` or ``both``.
+
+    Returns:
+        The parts; ``None`` for all.
+
+    Raises:
+        InputError: an unknown claim, or one that no source proof is about.
+    """
+    if claims is None and runner == "both":
+        return None
+    parts = ALL_SOURCE_PARTS if claims is None else parts_of_claims(claims)
+    left_out = [name for name in RUNNERS if runner not in (name, "both")]
+    return tuple(part for part in parts if part not in left_out)
 
 
 def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
@@ -177,9 +218,8 @@ def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: an unknown claim, or one that no source proof is about.
     """
-    on_passes = {"scheduling": SCHEDULING_CLAIMS, "runs": tuple(RUN_RULES)}
-    parts = tuple(part for part, asked in on_passes.items() if set(claims) & set(asked))
-    known = {claim for asked in on_passes.values() for claim in asked}
+    parts = tuple(part for part, asked in _ON_PASSES.items() if set(claims) & set(asked))
+    known = {claim for asked in _ON_PASSES.values() for claim in asked}
     settings = CheckSettings(claims=tuple(claims))
     of_functions = tuple(part for part in settings.parts if settings.claims_of(part))
     for claim in claims:
@@ -188,9 +228,11 @@ def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
     return (*of_functions, *parts)
 
 
-def parts_with_claims(settings: CheckSettings) -> tuple[str, ...] | None:
-    """The parts on which any of the chosen claims is checked; ``None`` for all."""
-    return None if settings.claims is None else parts_of_claims(settings.claims)
+_ON_PASSES = {"scheduling": SCHEDULING_CLAIMS, "runs": tuple(RUN_RULES)}
+"""Parts about whole passes, and the claims on them."""
+
+ALL_SOURCE_PARTS = (*ALL_PARTS, *_ON_PASSES)
+"""Every part; those that no source proof is about are passed over."""
 
 
 def source_report(

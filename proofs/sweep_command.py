@@ -20,12 +20,12 @@ from proofs.loop.sweep_present import print_deviations, print_findings, print_sw
 from proofs.loop_check_command import named_vllms
 from proofs.options import runner_option
 from proofs.report.checked import checked_sweep
-from proofs.report.publish import MachineFiles, publish
+from proofs.report.publish import MachineFiles, machine_options, publish
 from proofs.search.loop.results import LoopCheckSettings
 from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
 from spec.json_document import read_text
-from spec.trace import require_writable, write_atomically
+from spec.trace import write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 JSON_SCHEMA_VERSION = 1
@@ -71,6 +71,14 @@ DEFAULT_EXAMPLES = 500
     help="Keep the results in this file, release by release; releases that it holds are not run "
     "again.",
 )
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a page for each violation that is searched or has come back, release by release, "
+    "into this folder.",
+)
+@machine_options
 def sweep(
     *,
     releases: tuple[str, ...],
@@ -80,6 +88,9 @@ def sweep(
     device: str,
     recorded_folder: Path,
     json_file: Path | None,
+    report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
 ) -> None:
     """Make the table of claims by release, runner and mode.
 
@@ -91,6 +102,8 @@ def sweep(
     errors, 2 for wrong input and 130 after Ctrl-C.
     """
     try:
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable(json_file)
         recorded = load_recorded(recorded_folder)
         chosen = tuple(r for r in RUNNERS if runner in (r, "both"))
         tensors = None if device == "none" else TensorSettings(device=device)
@@ -104,8 +117,6 @@ def sweep(
             "suite": _suite_digest(),
         }
         kept = _kept(json_file, about)
-        if json_file is not None:
-            require_writable(json_file)
         vllms = named_vllms(releases or recorded.releases(), None, None)
         entries = {
             vllm.source.name: kept[vllm.source.name]
@@ -134,7 +145,13 @@ def sweep(
         print_sweep(done)
         print_findings(done)
         print_deviations(recorded, done, found)
-        publish("a sweep over releases", checked_sweep(done), MachineFiles())
+        sections = []
+        if report_folder is not None:
+            from proofs.sweep_reports import report_sweep
+
+            sections = report_sweep(vllms, recorded, done, seed, chosen, tensors, report_folder)
+        checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
+        publish("a sweep over releases", checked, files, sections)
         for name, reason in unfinished.items():
             click.echo(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
     except InputError as error:

@@ -7,19 +7,22 @@ from pathlib import Path
 
 from impl.reference.loop_target import ReferenceLoop
 from proofs.loop.record import record
-from proofs.report import write_dossiers
 from proofs.report.comparison import compare
 from proofs.report.comparison_page import comparison_page
+from proofs.report.dossier import write_dossiers
 from proofs.report.folders import INDEX, folder_name, write_reports
 from proofs.report.origin import Origin
+from proofs.report.pass_page import write_pass_report
 from proofs.report.reference_test import faults_of
 from proofs.report.rerun import Rerun, reference_rerun
 from proofs.search.loop.results import LoopCounterexample
 from spec.claims import BY_ID
+from spec.feature import Feature
 from spec.findings import Finding
 from spec.loop.monitor import LoopMonitor
 from spec.loop.scenario import Scenario
 from spec.loop.steps import Trace
+from spec.scheduling_cases import BookEntry, SchedulingCase
 from tests.hostile_names import NAMES
 from tests.report_runs import of_switch, violations
 from tests.test_report import VLLM, WIDE, made_up
@@ -31,6 +34,7 @@ _REPORT_MARK, _PICTURE_MARK = ".strip .mark", ".scroll svg .mark"
 NAMES_OF_PAGES = (
     *("miss", "stuck", "drift", "index", "function", "function-index", "difference"),
     *("crowded", "hostile", "hostile-index", "hostile-function", "hostile-difference"),
+    "hostile-pass",
 )
 
 
@@ -87,6 +91,7 @@ def written_pages(folder: Path) -> dict[str, Written]:
         "hostile-difference": _difference(
             folder / "hostile.html", hostile.trace, _run(named.trace.scenario)
         ),
+        "hostile-pass": _pass(folder / "pass"),
     }
 
 
@@ -142,6 +147,22 @@ def _functions(folder: Path, finding: Finding) -> tuple[Written, Written]:
     write_dossiers([finding], folder, VLLM)
     (page,) = folder.glob("*/report.html")
     return Written(page, "dd.bad", on_first_screen=False), _index(folder)
+
+
+def _pass(folder: Path) -> Written:
+    """A finding on a pass that no run shows, with names from outside."""
+    features = tuple(
+        Feature(9 * n, 7, name, (True, False) * 3 + (True,)) for n, name in enumerate(NAMES)
+    )
+    entries = tuple(BookEntry(f.identifier, f.num_rows, "another") for f in features)
+    case = SchedulingCase(features, 9 * len(NAMES), 3, 50, 9, 9_000, 2, entries=entries)
+    found = made_up("no-stall", case, "scheduling alone")
+    origin = Origin(_TARGET, release="0.33.0", digest="sha256:" + "0" * 64)
+    why = f"the engine could not be driven: {_TARGET}"
+    made = write_pass_report(
+        found, "scheduling alone", ("everything-fits-alone",), why, origin, folder
+    )
+    return Written(made.paths[0], "dd.bad", on_first_screen=False)
 
 
 def _difference(path: Path, first: Trace, second: Trace) -> Written:

@@ -20,6 +20,8 @@ from spec.errors import InputError
 PLACES = (
     ("proofs.loop.jobs.make_target", "make"),
     ("proofs.loop.jobs.unrecognised", "all_recognised"),
+    ("proofs.driving.make_target", "make"),
+    ("proofs.driving.run_jobs", "run_here"),
     ("proofs.loop.vllm_check.run_jobs", "run_here"),
     ("proofs.report.rerun.run_jobs", "run_here"),
     ("proofs.replaying.run_jobs", "run_here"),

@@ -138,7 +138,8 @@ def test_command_tells_a_few_cells(tmp_path: Path) -> None:
     assert "no-stall broken by A[0," in result.output
     assert "proved by reading.shift-covers-the-drafter" in result.output
     assert len(json.loads(json_file.read_text())["cells"]) == 1
-    (scenario,) = folder.iterdir()
+    (scenario,) = folder.glob("*/scenario.json")
+    assert {path.name for path in scenario.parent.iterdir()} >= {"report.html", "trace.json"}
     assert load(scenario).kind == "scenario"
 
 

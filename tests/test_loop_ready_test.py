@@ -182,7 +182,7 @@ def test_the_report_tells_each_pass_up_to_the_fault() -> None:
     for index in range(finding.loop[0] + 1):
         assert f"Pass {index}: " in text
     assert "The request runs the positions [0,3)" in text
-    assert "B[4,8) gets no room, because 4 <= 0 is false" in text
+    assert "B[4,8) gets no room, because needed 4 <= available 0 is false" in text
     assert "The request gets no token and stays at 3" in text
     assert "Nothing runs" in text
     assert "default settings no: it takes speculative decoding with 1 draft token" in " ".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -532,6 +533,10 @@ def test_no_name_breaks_the_page_of_two_runs(index: int) -> None:
     scenario = replace(STUCK, requests=(replace(request, features=features),))
     named = [replace(run(scenario, *faults), target=f"vllm at /{first}") for faults in (FAULTS, ())]
     page = comparison_page(compare(*named))
+    heading = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
+    assert heading is not None
+    # A telephone shows some forty characters on a line, and a heading is not to fill the screen.
+    assert len(html.unescape(heading[1])) < 160
     parser = html5lib.HTMLParser(strict=True)
     parser.parse(page)
     plain = comparison_page(compare(run(STUCK, *FAULTS), run()))

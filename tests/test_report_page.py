@@ -15,9 +15,10 @@ from syrupy.assertion import SnapshotAssertion
 from impl.fault_scenarios import BOUNDARY_MISSING
 from proofs.report.account import Account, account_of
 from proofs.report.html import html_environment
-from proofs.report.index_page import index_page
+from proofs.report.index_page import index_page, row_of
 from proofs.report.links import Links
 from proofs.report.loop_page import loop_page
+from proofs.report.markdown import markdown_report
 from proofs.report.origin import Origin
 from proofs.report.plain import harmless, isolated, name, shortened
 from proofs.report.timeline_cut import MOST_STEPS
@@ -167,12 +168,13 @@ def test_the_index_says_what_it_said(snapshot: SnapshotAssertion) -> None:
     accounts = [account_of_switch(*one) for one in THREE]
     folders = [f"{one.claim.id}-{one.example.finding.fingerprint}" for one in accounts]
     files = [Links().all[1:] for _ in accounts]
-    page = index_page(accounts, folders, Origin("reference", seed=3), files)
+    rows = [row_of(*one) for one in zip(accounts, folders, files, strict=True)]
+    page = index_page(rows, Origin("reference", seed=3))
     for folder in folders:
         assert f'href="{folder}/report.html"' in page
         assert f'href="{folder}/test_repro.py"' in page
     assert _without_versions(text_of(page)) == snapshot
-    empty = text_of(index_page([], [], Origin("reference")))
+    empty = text_of(index_page([], Origin("reference")))
     assert "No claim was found violated." in empty
 
 
@@ -183,7 +185,7 @@ def _without_versions(text: str) -> str:
 def test_a_page_is_one_file() -> None:
     """A report is read from a mail, years later, without a network."""
     pages = [page_of(account_of_switch(*one)) for one in THREE]
-    for page in (*pages, index_page([], [], Origin("reference"))):
+    for page in (*pages, index_page([], Origin("reference"))):
         root = parsed(page)
         for one in root.iter():
             assert one.tag not in ("script", "img", "iframe", "object", "embed", "base")
@@ -330,3 +332,15 @@ def test_public_numbers_are_links_to_where_they_belong() -> None:
     assert '"https://github.com/vllm-project/vllm/pull/46315"' in page
     assert '"https://github.com/vllm-project/vllm-ascend/pull/17195"' in page
     assert '"https://github.com/vllm-project/vllm/pull/17195"' not in page
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_no_public_number_stands_alone(name: str) -> None:
+    """A reader would not know whose pull request it is, or take it for a number of tokens."""
+    (first, *_) = of_switch(name)
+    account = account_of_switch(name, first.finding.claim)
+    for text in (page_of(account), markdown_report(account, Links())):
+        # Of a link the address, of the page the style, and the drawings of both.
+        left_out = r"<style.*?</style>|<svg.*?</svg>|```text.*?```|https://\S+"
+        text = re.sub(left_out, "", text, flags=re.DOTALL)
+        assert re.findall(r"(?<![\w.#])\d{5}(?![\w.])", text) == []

@@ -12,6 +12,7 @@ import pytest
 
 from impl.reference.loop_target import ReferenceLoop
 from proofs.loop.record import record
+from proofs.report.conditions import ASKED_FOR, conditions_of
 from proofs.report.letters import letters_of_scenario
 from proofs.report.neighbours import variations
 from proofs.report.reference_test import faults_of
@@ -240,8 +241,17 @@ _ALIGNED = re.compile(r"(\d+) // (\d+) \* (\d+) - (\d+) = (\d+)")
 _DIFFERENCE = re.compile(r"(?<!\* )\b(\d+) - (?:\((\d+) \+ (\d+)\)|(\d+)) = (\d+)")
 
 
+_NAMES = re.compile(
+    r"\b(?:offset|computed|scheduled|length|progress|shift|chosen|needed|available|budget|margin|size|"
+    r"referenced) "
+    r"(?=\(?\d)"
+)
+"""What the numbers are called."""
+
+
 def _sums(text: str) -> Iterator[bool]:
     """Whether each sum and comparison in a text is right."""
+    text = _NAMES.sub("", text)
     for left, right, said in _AT_MOST.findall(text):
         is_true = sum(map(int, left.split(" + "))) <= int(right)
         yield is_true == (said != "false")
@@ -268,7 +278,28 @@ def test_the_integers_of_every_reason_add_up() -> None:
                 assert all(_sums(short)), short
     assert checked > 500
     assert list(_sums("8 + 1 <= 8 is true")) == [False]
+    assert list(_sums("chosen 8 + needed 1 <= available 8, the rows")) == [False]
+    assert list(_sums("offset 4 >= computed 2 + scheduled 3 is true")) == [False]
     assert list(_sums("5 - (0 + 1) = 3, 4 >= 2 + 3 is true")) == [False, False]
+
+
+_BARE = re.compile(r"\d+ (?:[<>]=|[+-]) \(?\d")
+
+
+def test_every_number_of_a_test_has_a_name() -> None:
+    """Which number is the offset and which the progress, nobody could tell from 4 <= 0 + 4."""
+    named = 0
+    for example, picture in pictures():
+        reasons = [reason for row in steps(picture) for reason in row.reasons]
+        told = [text for reason in reasons for text in (reason.text, reason.because)]
+        told += [one.text for one in conditions_of(example.finding, picture)]
+        for text in told:
+            # What the monitor observed is in its own words.
+            if not text.startswith(("seen: ", ASKED_FOR)):
+                assert not _BARE.search(text), text
+            named += "progress" in text or "needed" in text
+    assert named > 100
+    assert _BARE.search("4 >= 0 + 4 is true")
 
 
 def test_a_reference_that_stays_is_told_with_its_test() -> None:
@@ -278,8 +309,8 @@ def test_a_reference_that_stays_is_told_with_its_test() -> None:
         reason for row in steps(timeline(example.trace, example.finding)) for reason in row.reasons
     ]
     stays = next(reason for reason in told if "still its reference stays" in reason.text)
-    assert "0 + 1 <= 1 is true" in stays.text
-    assert "0 + 1 + 1 <= 1 is false" in stays.because
+    assert "offset 0 + length 1 <= progress 1 is true" in stays.text
+    assert "offset 0 + length 1 + margin 1 <= progress 1 is false" in stays.because
     assert stays.is_bad
 
 

@@ -19,7 +19,8 @@ from impl.target import RUNNERS
 from impl.vllm.fetch import CI_RELEASES
 from impl.vllm.load import PATCHES, patches_for
 from impl.vllm.source import cache_folder, unpacked
-from proofs.report import TargetInfo, write_dossier
+from proofs.report.dossier import write_dossier
+from proofs.report.target_info import TargetInfo
 from spec.assumptions import assumption
 from spec.cases import BookCase, BookOperation, Case, FreeCase, Progress
 from spec.claims import CLAIMS

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from impl.ablation import ablated_reference
+from impl.reference.loop_target import ReferenceLoop
 from proofs.ablate.cells import Cell
 from proofs.ablate.decide import Decided, DisagreementError, Shown
 from proofs.search.loop.runs import run_and_judge
 
-_AS_GOOD = {
+AS_GOOD = {
     "drafter-resident-or-boundary": frozenset({"drafter-resident-or-boundary"}),
     "boundary-miss-tolerated": frozenset({"boundary-miss-tolerated"}),
     "no-stall": frozenset({"no-stall", "no-thrash"}),
@@ -32,19 +33,24 @@ def confirm(decided: Decided) -> int:
     return number
 
 
-def _confirm(cell: Cell, tolerates_boundary: bool, shown: Shown) -> None:
+def reference_of(cell: Cell, tolerates_boundary: bool) -> ReferenceLoop:
+    """The reference with the guards of a cell, but for whether a boundary miss is skipped."""
     scheduling = cell.scheduling
-    target = ablated_reference(
+    return ablated_reference(
         margin=1 if scheduling.margin else 0,
         tolerates_boundary=tolerates_boundary,
         cut=scheduling.cut,
         reservation=scheduling.reservation,
     )
+
+
+def _confirm(cell: Cell, tolerates_boundary: bool, shown: Shown) -> None:
+    target = reference_of(cell, tolerates_boundary)
     judged = run_and_judge(target, shown.scenario, ("V2",), None, should_compare=False)
     if judged.failed:
         raise DisagreementError(f"{cell}: {judged.failed['V2']} on {shown.scenario}")
     seen = {finding.claim for finding in judged.findings["V2"]}
-    if not seen & _AS_GOOD[shown.claim]:
+    if not seen & AS_GOOD[shown.claim]:
         raise DisagreementError(
             f"{cell}: the model breaks {shown.claim} on {shown.scenario}, the reference breaks "
             f"{', '.join(sorted(seen)) or 'nothing'}"

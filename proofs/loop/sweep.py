@@ -185,6 +185,18 @@ def deviations(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[Deviati
                 yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {told}")
 
 
+def came_back(
+    recorded: Recorded, entry: Mapping[str, Any]
+) -> Iterator[tuple[RecordedFault, str]]:
+    """Faults, each with a claim, that show on a release that is recorded as good."""
+    for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
+        if fault.expected(entry["release"]) is not False:
+            continue
+        for claim in fault.claims:
+            if any(v.get(claim) == Verdict.REFUTED.name for v in one["verdicts"].values()):
+                yield fault, claim
+
+
 def _gone(fault: RecordedFault, release: str) -> set[str]:
     """Verdicts that show a fault gone: on the first good release its premise has to happen.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from proofs.report.conditions import Condition, conditions_of, since
 from proofs.report.deciders import Tried, deciders, neighbours
+from proofs.report.evidence import NO_EVIDENCE, Evidence
 from proofs.report.headline import headline
 from proofs.report.loop_reach import reach_of_scenario
 from proofs.report.origin import Origin
@@ -68,6 +69,7 @@ def account_of(
     origin: Origin,
     rerun: Rerun | None = None,
     others: Sequence[Tried] = (),
+    evidence: Evidence = NO_EVIDENCE,
 ) -> Account:
     """Put together what there is to tell; runs the reference, and the target where it can.
 
@@ -76,6 +78,7 @@ def account_of(
         origin: what was run.
         rerun: runs scenarios on the target; ``None`` where it is not at hand.
         others: what the same scenario did on other releases.
+        evidence: what is known of it beside this run.
     """
     finding, trace = example.finding, example.trace
     picture = timeline(trace, finding)
@@ -95,8 +98,8 @@ def account_of(
         since(finding, picture),
         (*others, *deciders(example, origin.faults)),
         around,
-        _shown(example, origin, rerun is not None),
-        _not_shown(example, origin, bool(around)),
+        (*evidence.shown, *_shown(example, origin, rerun is not None)),
+        (*evidence.not_shown, *_not_shown(example, origin, bool(around))),
     )
 
 
@@ -113,6 +116,11 @@ def _shown(example: LoopCounterexample, origin: Origin, ran_again: bool) -> tupl
         what = (
             "The real scheduler, its encoder cache manager and its KV cache manager ran this "
             "scenario on CPU, with the gathers of the release's own runner"
+        )
+    elif origin.by_source_proof:
+        what = (
+            "The release's own scheduling code ran this scenario on plain integers, called by the "
+            "source proof, which stands for the engine, the worker and the KV blocks"
         )
     elif origin.recorded:
         what = "The run is as it was recorded; nothing was run again"
@@ -140,7 +148,7 @@ def _not_shown(
             "The worker around the scheduler is a stand-in that keeps the order of the release's "
             "runner: no model ran, and nothing ran on a GPU"
         )
-    elif not origin.is_vllm:
+    elif not origin.is_vllm and not origin.by_source_proof:
         told.append(
             "That a release of vLLM does the same: a switch is a model of a fault, and only a run "
             "of the release shows it there"
@@ -164,8 +172,9 @@ def _not_shown(
         )
     if not has_neighbours:
         told.append("No neighbouring scenario was run, so that the edge is not known")
+    by = "proof" if origin.by_source_proof else "search"
     told.append(
-        "The run is the smallest that the search came to; how often larger ones meet it was not "
+        f"The run is the smallest that the {by} came to; how often larger ones meet it was not "
         "measured"
     )
     if origin.is_vllm:

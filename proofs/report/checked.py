@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from proofs.loop.replay import Replayed
+from proofs.loop.sweep import Deviation
 from proofs.report.junit import Outcome
 from proofs.report.publish import Checked, text_of
 from proofs.report.violation import Violation, of_function, of_loop, of_recorded
 from proofs.search.loop.results import LoopReport
+from proofs.search.present import NOT_AVAILABLE
 from proofs.search.results import CheckReport, Result
 from proofs.source.check import SourceReport
 from spec.findings import Finding
@@ -134,15 +136,62 @@ def _replayed(
     return of_loop(finding, scenario, target, (part,), package)
 
 
-def checked_sweep(entries: Sequence[Mapping[str, Any]]) -> list[Checked]:
-    """What the fresh searches of a sweep found, release by release."""
+def checked_sweep(
+    entries: Sequence[Mapping[str, Any]],
+    deviations: Sequence[Deviation] = (),
+    packages: Mapping[str, Path] | None = None,
+) -> list[Checked]:
+    """What the fresh searches of a sweep found, and where the record is not met, by release.
+
+    Args:
+        entries: what each release showed.
+        deviations: recorded faults that are not where the record has them.
+        packages: the folder ``vllm`` of each target, by its name.
+    """
     checked = []
     for entry in entries:
-        target = str(entry["release"] or entry["target"])
+        name = str(entry["target"])
+        target = str(entry["release"] or name)
+        package = (packages or {}).get(name)
         found = {
-            finding["fingerprint"]: of_recorded(finding, target, None)
+            finding["fingerprint"]: of_recorded(finding, target, package)
             for search in entry["searches"]
             for finding in search["findings"]
         }
-        checked.append(Checked(target, tuple(found.values()), (), entry["release"]))
+        outcomes = [
+            _searched(result, search["mode"], found)
+            for search in entry["searches"]
+            for result in search["results"]
+        ]
+        deviating = {one.name: one for one in deviations if one.target == name}
+        for one in entry.get("recorded", ()):
+            outcomes.append(_recorded(one, deviating.get(one["name"])))
+        checked.append(Checked(target, tuple(found.values()), tuple(outcomes), entry["release"]))
     return checked
+
+
+def _searched(result: Mapping[str, Any], mode: str, found: Mapping[str, Violation]) -> Outcome:
+    """What became of a claim in the search of one mode."""
+    told = [
+        line
+        for fingerprint in result["fingerprints"]
+        if fingerprint in found
+        for line in text_of(found[fingerprint])
+    ]
+    if "reason" in result:
+        told.append(result["reason"])
+    verdict = None if result["verdict"] == NOT_AVAILABLE else Verdict[result["verdict"]]
+    return Outcome(result["claim"], f"{result['runner']} {mode}", verdict, tuple(told))
+
+
+def _recorded(one: Mapping[str, Any], deviation: Deviation | None) -> Outcome:
+    """Whether a recorded fault is where the record has it."""
+    seen = tuple(
+        f"{runner}: {claim} {verdict}"
+        for runner, verdicts in sorted(one["verdicts"].items())
+        for claim, verdict in verdicts.items()
+    )
+    part = f"{one['mode']}, {one['scenario']}"
+    if deviation is None:
+        return Outcome(f"recorded fault {one['name']}", part, Verdict.HELD, seen)
+    return Outcome(f"recorded fault {one['name']}", part, deviation.verdict, (deviation.text,))

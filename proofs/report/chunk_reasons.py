@@ -49,7 +49,7 @@ def _tell_cut(start: int, count: int, refused: int, request: int, words: Words) 
     alignment = words.config.block_alignment
     if count == max(offset - start, 0):
         sum_ = f"{offset} - {start} = {count}" if offset >= start else ""
-        told = f"{sum_}: " if sum_ else ""
+        told = f"offset {offset} - computed {start} = {count}: " if sum_ else ""
         return (
             f"{told}the chunk ends where {letter} begins",
             f"cut before {letter}: {sum_ or '0'}",
@@ -59,11 +59,13 @@ def _tell_cut(start: int, count: int, refused: int, request: int, words: Words) 
         sum_ = f"{offset} - ({start} + {shift}) = {found}"
         ahead = tokens_of(shift)
         why = f"the chunk ends {ahead} before {letter}, as far as the scheduler looks ahead"
-        return f"{sum_}: {why}", f"cut before {letter}: {sum_}"
+        named = f"offset {offset} - (computed {start} + shift {shift}) = {found}"
+        return f"{named}: {why}", f"cut before {letter}: {sum_}"
     if alignment and count == max(offset // alignment * alignment - start, 0):
         sum_ = f"{offset} // {alignment} * {alignment} - {start} = {count}"
+        named = f"offset {offset} // {alignment} * {alignment} - computed {start} = {count}"
         return (
-            f"{sum_}: the cut before {letter} is rounded down to a block boundary",
+            f"{named}: the cut before {letter} is rounded down to a block boundary",
             f"cut, aligned: {sum_}",
         )
     return f"the chunk ends before {letter}, which was refused", f"cut before {letter}: {count}"

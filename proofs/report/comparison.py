@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
+from proofs.report.plain import shortened
 from proofs.search.loop.shape import shape
 from spec.errors import InputError
 from spec.loop.compare import Difference, first_difference
@@ -80,7 +82,15 @@ class Compared:
     @property
     def sentence(self) -> str:
         """What became of the claims, in one sentence."""
-        first, second = self.first.name, self.second.name
+        return self.told()
+
+    def told(self, longest: int = sys.maxsize) -> str:
+        """What became of the claims, in one sentence.
+
+        Args:
+            longest: characters of the name of a side.
+        """
+        first, second = (shortened(one.name, longest) for one in (self.first, self.second))
         parts = []
         if self.fixed:
             # Of a run that was given up nobody knows what it would have shown.

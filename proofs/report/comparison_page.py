@@ -13,6 +13,9 @@ from proofs.report.html import html_environment
 from proofs.report.timeline_build import timeline
 from proofs.search.loop.describe import describe_scenario
 
+_LONGEST_NAME = 40
+"""Characters of a target's name in the heading, which a telephone shows too."""
+
 
 def comparison_page(compared: Compared) -> str:
     """The text of ``diff.html``."""
@@ -21,7 +24,7 @@ def comparison_page(compared: Compared) -> str:
     sides = (compared.first, compared.second)
     given: dict[str, Any] = {
         "names": [side.name for side in sides],
-        "sentence": compared.sentence,
+        "sentence": compared.told(_LONGEST_NAME),
         "run": describe_scenario(compared.second.trace.scenario),
         "head": head,
         "values": values,

@@ -9,6 +9,7 @@ from textwrap import wrap
 
 from proofs.report.comparison import Compared, Pair, shown_pairs
 from proofs.report.markup import COMMENT_LIMIT, code_span, fitted, prose, table, visible
+from proofs.report.plain import shortened
 from proofs.report.step_words import moment, words_of
 from proofs.search.describe import counted
 from proofs.search.loop.describe import describe_scenario
@@ -16,6 +17,7 @@ from spec.loop.findings import LoopFinding
 from spec.loop.steps import Step
 
 _LONGEST_VALUE = 300
+_LONGEST_NAME = 120
 _STEP = 14
 _HALF = 52
 _MARK = "<<<"
@@ -72,8 +74,8 @@ def where_they_part(compared: Compared) -> list[str]:
     step = second.trace.steps[found.step]
     return [
         f"they part in step {found.step} ({moment(step)}), in {_place(step, found.place)}",
-        f"{first.name}: {visible(found.first, _LONGEST_VALUE)}",
-        f"{second.name}: {visible(found.second, _LONGEST_VALUE)}",
+        f"{shortened(first.name, _LONGEST_NAME)}: {visible(found.first, _LONGEST_VALUE)}",
+        f"{shortened(second.name, _LONGEST_NAME)}: {visible(found.second, _LONGEST_VALUE)}",
     ]
 
 

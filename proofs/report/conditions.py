@@ -98,7 +98,7 @@ def _boundary(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[C
     if lane.drafter is None:
         return ()
     offset, (start, end) = bar.span[0], lane.processed
-    test = f"{offset} >= {start} + {end - start}"
+    test = f"offset {offset} >= computed {start} + scheduled {end - start}"
     reads = f"{letter} has a row in the drafter's window [{lane.drafter[0]},{lane.drafter[1]})"
     if finding.claim == "boundary-miss-tolerated":
         return (
@@ -140,7 +140,10 @@ def _slots(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Cond
     told = f"the book holds {', '.join(parts)} (rows)" if parts else "the book holds no entry"
     held = Condition(told, holds=True)
     if cache.num_free != cache.size - cache.num_taken:
-        asked = f"free rows = {cache.size} - {cache.num_taken}; the book counts {cache.num_free}"
+        asked = (
+            f"free rows = size {cache.size} - taken {cache.num_taken}; the book counts "
+            f"{cache.num_free}"
+        )
     else:
         asked = f"free or freeable rows = {cache.true_room}; the book counts {cache.room}"
     return held, Condition(asked, holds=False)
@@ -155,7 +158,7 @@ def _bounded(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Co
     ]
     return (
         Condition(f"the worker holds {', '.join(parts)} (rows)", holds=True),
-        Condition(f"{cache.num_on_worker} <= {cache.size}", holds=False),
+        Condition(f"rows held {cache.num_on_worker} <= cache size {cache.size}", holds=False),
     )
 
 
@@ -167,9 +170,13 @@ def _whole(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Cond
     start, end = lane.processed
     return (
         Condition("items are not to be split", holds=True),
-        Condition(f"the range starts at or before {letter}: {start} <= {bar.span[0]}", holds=True),
         Condition(
-            f"it does not end inside {letter}: {end} <= {bar.span[0]} or {end} >= {bar.span[1]}",
+            f"the range starts at or before {letter}: start {start} <= offset {bar.span[0]}",
+            holds=True,
+        ),
+        Condition(
+            f"it does not end inside {letter}: end {end} <= offset {bar.span[0]} or end {end} >= "
+            f"the item's end {bar.span[1]}",
             holds=False,
         ),
     )

@@ -120,7 +120,9 @@ def _run(example: LoopCounterexample, faults: Iterable[str]) -> Outcome:
 
 
 def _of(one: Fault, start: str) -> str:
-    return f"{start}{one.sentence} ({one.public})"
+    known, _, rest = one.public.partition("none: ")
+    public = one.public if known or not rest else f"no public report; {rest}"
+    return f"{start}{one.sentence} ({public})"
 
 
 def neighbours(example: LoopCounterexample, rerun: Rerun) -> tuple[Tried, ...]:

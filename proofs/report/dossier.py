@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from proofs.report.function_page import function_index, function_page
+from proofs.report.function_page import function_page, function_row
+from proofs.report.index_page import Written, write_index
+from proofs.report.origin import Origin
 from proofs.report.page import page
 from proofs.report.ready_test import ready_test
-from proofs.report.target_info import TargetInfo, is_vllm, part_of
+from proofs.report.target_info import TargetInfo, digest_of, is_vllm, part_of
 from spec.findings import Finding
 from spec.trace import dumps, write_atomically
 
 _PAGE, _MARKDOWN, _CASE, _TEST = "report.html", "report.md", "case.json", "test_repro.py"
-_INDEX = "index.html"
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,31 @@ def write_dossiers(
     Raises:
         InputError: a file cannot be written.
     """
-    written = [write_dossier(finding, directory, target_info) for finding in findings]
-    names = [dossier.page.parent.name for dossier in written]
-    files = [dossier.beside for dossier in written]
-    index = directory / _INDEX
-    write_atomically(index, function_index(findings, names, files, target_info))
-    return [*(path for dossier in written for path in dossier.paths), index]
+    written = write_function_reports(findings, directory, target_info)
+    origin = Origin(target_info["name"], digest=digest_of(target_info))
+    index = write_index(directory, written, origin)
+    return [*(path for one in written for path in one.paths), index]
+
+
+def write_function_reports(
+    findings: Sequence[Finding], directory: Path, target_info: TargetInfo
+) -> list[Written]:
+    """Write a folder for each finding, without a page over all of them.
+
+    Args:
+        findings: what was found.
+        directory: where to write; made when it is not there.
+        target_info: the target they were found on.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written = []
+    for finding in findings:
+        dossier = write_dossier(finding, directory, target_info)
+        row = function_row(finding, dossier.page.parent.name, dossier.beside)
+        written.append(Written(row, dossier.paths))
+    return written
 
 
 def write_dossier(finding: Finding, directory: Path, target_info: TargetInfo) -> Dossier:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from impl.vllm.source import PACKAGE
 from proofs.report.account import Account, account_of
-from proofs.report.index_page import index_page
+from proofs.report.evidence import NO_EVIDENCE, Evidence
+from proofs.report.index_page import INDEX, Written, row_of, write_index
 from proofs.report.links import Links
 from proofs.report.loop_page import loop_page
 from proofs.report.loop_ready_test import has_loop_ready_test, loop_ready_test
@@ -22,7 +23,7 @@ from spec.loop.document import dumps_scenario, dumps_trace
 from spec.loop.itf import to_itf
 from spec.trace import write_atomically
 
-INDEX = "index.html"
+__all__ = ["INDEX", "RerunFor", "folder_name", "write_reports", "write_run_reports"]
 
 RerunFor = Callable[[LoopCounterexample], Rerun | None]
 """How the scenario of a violation, and ones near it, are run again; ``None`` where they cannot."""
@@ -50,19 +51,40 @@ def write_reports(
     Raises:
         InputError: a file cannot be written.
     """
-    written: list[Path] = []
-    accounts: list[Account] = []
-    beside: list[tuple[str, ...]] = []
+    written = write_run_reports(examples, origin, root, rerun_for)
+    index = write_index(root, written, origin)
+    return [*(path for one in written for path in one.paths), index]
+
+
+def write_run_reports(
+    examples: Sequence[LoopCounterexample],
+    origin: Origin,
+    root: Path,
+    rerun_for: RerunFor,
+    evidence: Mapping[str, Evidence] | None = None,
+) -> list[Written]:
+    """Write the report on each violation, without a page over all of them.
+
+    Args:
+        examples: the violations, each with its smallest run.
+        origin: where the runs come from.
+        root: where the folders go.
+        rerun_for: how to run what lies near a violation.
+        evidence: by fingerprint, what else is known of how a violation was found.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    written = []
     for example in examples:
-        account = account_of(example, origin, rerun_for(example))
-        links = _write_report(account, root / folder_name(example))
-        written += [root / folder_name(example) / name for name in links.all]
-        accounts.append(account)
-        beside.append(tuple(name for name in links.all if name != links.page))
-    index = root / INDEX
-    folders = [folder_name(example) for example in examples]
-    write_atomically(index, index_page(accounts, folders, origin, beside))
-    return [*written, index]
+        known = (evidence or {}).get(example.finding.fingerprint, NO_EVIDENCE)
+        account = account_of(example, origin, rerun_for(example), evidence=known)
+        name = folder_name(example)
+        links = _write_report(account, root / name)
+        beside = tuple(file for file in links.all if file != links.page)
+        paths = tuple(root / name / file for file in links.all)
+        written.append(Written(row_of(account, name, beside), paths))
+    return written
 
 
 def _write_report(account: Account, folder: Path) -> Links:

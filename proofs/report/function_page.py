@@ -7,7 +7,7 @@ from typing import Any
 
 from impl.vllm.load import patches_for
 from proofs.report.html import html_environment
-from proofs.report.index_page import IndexRow, index_html
+from proofs.report.index_page import IndexRow
 from proofs.report.page import reproduce_function, verdict
 from proofs.report.picture import picture
 from proofs.report.reach import reach_of
@@ -19,7 +19,7 @@ from proofs.report.target_info import (
     is_vllm,
     part_of,
 )
-from proofs.search.describe import counted, describe_case, describe_target
+from proofs.search.describe import describe_case, describe_target
 from spec.assumptions import assumption
 from spec.cases import BookCase
 from spec.claims import claim as claim_of
@@ -63,29 +63,19 @@ def function_page(
     return html_environment().get_template("function.html.jinja").render(values)
 
 
-def function_index(
-    findings: Sequence[Finding],
-    folder_names: Sequence[str],
-    files: Sequence[Sequence[str]],
-    info: TargetInfo,
-) -> str:
-    """The text of ``index.html``.
+def function_row(finding: Finding, folder: str, files: Sequence[str]) -> IndexRow:
+    """The line of a violation on the page over all.
 
     Args:
-        findings: the violations.
-        folder_names: the folder of each, beside the page.
-        files: of each, the names of the files in its folder beside its page.
-        info: the target they were found on.
+        finding: the violation.
+        folder: its folder, beside that page.
+        files: names of the files in its folder, beside its own page.
     """
-    rows = [
-        IndexRow(
-            finding.claim,
-            folder,
-            finding.mechanism,
-            describe_target(finding.target),
-            describe_case(finding.case),
-            tuple(names),
-        )
-        for finding, folder, names in zip(findings, folder_names, files, strict=True)
-    ]
-    return index_html(rows, info["name"], counted(len(rows), "violation"), digest_of(info))
+    return IndexRow(
+        finding.claim,
+        folder,
+        finding.mechanism,
+        describe_target(finding.target),
+        describe_case(finding.case),
+        tuple(files),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -10,11 +9,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from proofs.report.plain import ISOLATES, harmless, name, shortened
+from proofs.report.public import linked_html
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LONGEST_TEXT = 600
-_NUMBER = re.compile(r"(?<![\w&#.])(vllm-ascend )?(\d{5})(?![\w.])")
-_PROJECT = "https://github.com/vllm-project"
 
 
 @cache
@@ -51,17 +49,8 @@ def told(text: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def linked(text: str) -> Markup:
-    """A sentence with each number of a public pull request or issue as a link.
-
-    The site forwards the address of a pull request to the issue, where the number is one.
-    """
-    safe = str(escape(told(text)))
-    return Markup(_NUMBER.sub(_link, safe))  # noqa: S704 -- escaped
-
-
-def _link(found: re.Match[str]) -> str:
-    repository = (found[1] or "vllm").strip()
-    return f'<a href="{_PROJECT}/{repository}/pull/{found[2]}">{found[0]}</a>'
+    """A sentence of ours with each number of a public pull request or issue as a link."""
+    return Markup(linked_html(str(escape(told(text)))))  # noqa: S704 -- escaped
 
 
 def sentence(text: str) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from proofs.report.account import Account
 from proofs.report.html import html_environment
 from proofs.report.origin import Origin
 from proofs.search.describe import counted
+from spec.trace import write_atomically
+
+INDEX = "index.html"
 
 
 @dataclass(frozen=True)
@@ -32,62 +36,68 @@ class IndexRow:
     files: tuple[str, ...] = ()
 
 
-def index_page(
-    accounts: Sequence[Account],
-    folder_names: Sequence[str],
-    origin: Origin,
-    files: Sequence[Sequence[str]] = (),
-) -> str:
+@dataclass(frozen=True)
+class Written:
+    """What was written about one violation.
+
+    Attributes:
+        row: its line on the page over all.
+        paths: its files, the page first.
+    """
+
+    row: IndexRow
+    paths: tuple[Path, ...]
+
+
+def write_index(root: Path, written: Sequence[Written], origin: Origin) -> Path:
+    """Write the page over violations of whatever kinds, and return its place.
+
+    Args:
+        root: the folder with their folders.
+        written: what was written about each.
+        origin: what they were found on.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    write_atomically(root / INDEX, index_page([one.row for one in written], origin))
+    return root / INDEX
+
+
+def row_of(account: Account, folder: str, files: Sequence[str]) -> IndexRow:
+    """The line of a violation by a run.
+
+    Args:
+        account: what is told of it.
+        folder: the folder with its page, beside the index.
+        files: names of the files in it, beside the page.
+    """
+    return IndexRow(
+        account.claim.id,
+        folder,
+        account.headline,
+        account.example.trace.target,
+        account.run,
+        tuple(files),
+    )
+
+
+def index_page(rows: Sequence[IndexRow], origin: Origin) -> str:
     """The text of ``index.html``.
 
     Args:
-        accounts: the violations.
-        folder_names: the folder of each, beside the page.
-        origin: what was run.
-        files: of each, the names of the files in its folder beside its page.
-    """
-    rows = [
-        IndexRow(
-            account.claim.id,
-            folder,
-            account.headline,
-            account.example.trace.target,
-            account.run,
-            tuple(files[index]) if index < len(files) else (),
-        )
-        for index, (account, folder) in enumerate(zip(accounts, folder_names, strict=True))
-    ]
-    number = counted(len(rows), "violation")
-    return index_html(rows, origin.target, number, origin.digest, origin.seed, origin.versions)
-
-
-def index_html(
-    rows: Sequence[IndexRow],
-    target: str,
-    number: str,
-    digest: str | None,
-    seed: int | None = None,
-    versions: Sequence[tuple[str, str]] = (),
-) -> str:
-    """The page over some violations.
-
-    Args:
         rows: the violations.
-        target: on what they were found.
-        number: how many, in words.
-        digest: of the source that was checked.
-        seed: of the search.
-        versions: of what took part.
+        origin: what they were found on.
     """
     return (
         html_environment()
         .get_template("index.html.jinja")
         .render(
-            target=target,
-            counted=number,
+            target=origin.target,
+            counted=counted(len(rows), "violation"),
             rows=rows,
-            digest=digest,
-            seed=seed,
-            versions=versions,
+            digest=origin.digest,
+            seed=origin.seed,
+            versions=origin.versions,
         )
     )

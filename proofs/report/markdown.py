@@ -8,6 +8,7 @@ from proofs.report.account import Account, Tried
 from proofs.report.links import Links
 from proofs.report.markup import COMMENT_LIMIT, code_span, fenced, fitted, prose, table, visible
 from proofs.report.origin import reproduce
+from proofs.report.public import linked_markdown
 from proofs.report.text_timeline import text_timeline
 from proofs.report.timeline import StepRow
 from proofs.search.describe import counted
@@ -118,7 +119,7 @@ def _tried(tried: Sequence[Tried]) -> str:
         (
             prose(one.what, 300, in_table=True),
             one.outcome,
-            prose(one.note, 300, in_table=True) if one.note else "",
+            linked_markdown(prose(one.note, 300, in_table=True)) if one.note else "",
         )
         for one in tried[:_MOST_TRIED]
     )

@@ -27,6 +27,7 @@ class Origin:
         digest: of the source that was checked.
         package: the folder ``vllm`` of that source; ``None`` for the reference.
         recorded: whether the run was only judged, and whatever made it is not at hand.
+        by_source_proof: whether a proof of a source made the run by itself, without the engine.
     """
 
     target: str
@@ -38,6 +39,7 @@ class Origin:
     digest: str | None = None
     package: Path | None = None
     recorded: bool = False
+    by_source_proof: bool = False
 
     @property
     def is_vllm(self) -> bool:

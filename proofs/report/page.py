@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from impl.vllm.load import patches_for
 from proofs.report.literals import printable
 from proofs.report.picture import picture
+from proofs.report.public import linked_markdown
 from proofs.report.reach import reach_of
 from proofs.report.ready_test import environment
 from proofs.report.target_info import (
@@ -23,9 +22,6 @@ from spec.assumptions import Assumption, assumption
 from spec.cases import BookCase
 from spec.claims import claim as claim_of
 from spec.findings import Finding
-
-_NUMBER = re.compile(r"\b(\d{5})\b")
-_PULL_REQUESTS = "https://github.com/vllm-project/vllm/pull"
 
 
 def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | None) -> str:
@@ -55,7 +51,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
             has_positions=not isinstance(finding.case, BookCase),
             observed=printable(finding.observed),
             expected=printable(finding.expected),
-            why=_with_links(claim.why[0].upper() + claim.why[1:]),
+            why=linked_markdown(claim.why[0].upper() + claim.why[1:]),
             reach=reach_of(finding),
             reproduce=reproduce_function(info, test_name, finding.claim),
             has_test=test_name is not None,
@@ -81,14 +77,6 @@ def verdict(finding: Finding) -> str:
         f"{printable(describe_target(finding.target))} breaks the claim that "
         f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}"
     )
-
-
-def _with_links(text: str) -> str:
-    """The text with each number of a public pull request or issue as a link.
-
-    The site forwards the address of a pull request to the issue, where the number is one.
-    """
-    return _NUMBER.sub(rf"[vllm#\1]({_PULL_REQUESTS}/\1)", text)
 
 
 def reproduce_function(info: TargetInfo, test_name: str | None, claim_id: str) -> str:

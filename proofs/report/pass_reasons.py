@@ -114,7 +114,10 @@ def _tell_room(call: Call, seen: Room, words: Words, is_used: bool) -> Reason:
     wanted = f"{call.chosen} + {rows}" if call.chosen else str(rows)
     because = short = ""
     if seen.is_sure:
-        because = f"{wanted} <= {seen.value}, the rows that are free or can be freed"
+        because = (
+            f"{_needed(call, rows)} <= available {seen.value}, the rows that are free or can be "
+            "freed"
+        )
         short = f"room for {words.letter(*_key(call))}: {wanted} <= {seen.value}"
     return Reason(
         f"{item} gets room and is to be encoded"
@@ -125,13 +128,18 @@ def _tell_room(call: Call, seen: Room, words: Words, is_used: bool) -> Reason:
     )
 
 
+def _needed(call: Call, rows: int) -> str:
+    """The rows that an item needs, with those that were chosen before it in the same pass."""
+    return f"chosen {call.chosen} + needed {rows}" if call.chosen else f"needed {rows}"
+
+
 def _tell_refusal(call: Call, seen: Room, words: Words) -> Reason:
     item, letter = words.item(*_key(call)), words.letter(*_key(call))
     rows = words.rows(*_key(call))
     if rows > call.budget:
         return Reason(
             f"{item} is refused: the encoder budget is used up",
-            f"{rows} <= {call.budget} is false",
+            f"needed {rows} <= budget {call.budget} is false",
             f"{letter} refused: {rows} <= {call.budget} false",
         )
     held = " and ".join(
@@ -144,7 +152,7 @@ def _tell_refusal(call: Call, seen: Room, words: Words) -> Reason:
     chosen = f", {rows_of(call.chosen)} chosen before it" if call.chosen else ""
     return Reason(
         f"{item} gets no room",
-        f"{wanted} <= {seen.value} is false: {seen.value} of "
+        f"{_needed(call, rows)} <= available {seen.value} is false: {seen.value} of "
         f"{rows_of(words.config.encoder_cache_size)} to be had{chosen}{still}",
         f"no room for {letter}: {wanted} <= {seen.value} false",
     )
@@ -230,7 +238,8 @@ def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
                 )
             elif ahead and one.has_row_in(start + ahead, start + count + ahead):
                 at_boundary = one.offset >= start + count
-                test = f"{one.offset} >= {start} + {count} is {'true' if at_boundary else 'false'}"
+                is_so = "true" if at_boundary else "false"
+                test = f"offset {one.offset} >= computed {start} + scheduled {count} is {is_so}"
                 told.append(
                     Reason(
                         f"the drafter, {tokens_of(ahead)} ahead, reads "
@@ -241,7 +250,7 @@ def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
                             if at_boundary
                             else "begins inside the processed range, and must be there"
                         ),
-                        f"{letter} missing; {test}",
+                        f"{letter} missing; {one.offset} >= {start} + {count} is {is_so}",
                         is_bad=not at_boundary,
                         request=entry.request,
                     )

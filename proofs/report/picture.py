@@ -14,6 +14,7 @@ from spec.feature import Feature
 from spec.gather import Gathered, InteriorMiss, expected_gather, window_of
 from spec.geometry import is_boundary, target_window
 from spec.observations import request_name
+from spec.scheduling_cases import SchedulingCase
 
 _MOST_COLUMNS = 40
 """With more positions than this, a column stands for a run of positions that are all alike."""
@@ -54,6 +55,28 @@ def picture(case: Case) -> str:
             rows.append(_Row("item", _feature_cell(feature)))
             rows.append(_Row("row", lambda p: str(feature.row_at(p)) if case.is_embed[p] else "."))
             return _table(rows, (feature,), [case.start, case.end])
+
+
+def picture_of_pass(case: SchedulingCase) -> str:
+    """A case about scheduling as lines of text, with the signs of :func:`picture`."""
+    start = case.num_computed_tokens
+    end = min(start + case.token_budget, case.prefill_len)
+    rows = [_window_row(f"computed [0,{start})", 0, start)] if start else []
+    rows.append(_window_row(f"tokens to be had [{start},{end})", start, end))
+    if case.scheduler_shift:
+        ahead = end + case.scheduler_shift
+        rows.append(_window_row(f"looked ahead to {ahead}", end, ahead))
+    rows += _feature_rows(case.features)
+    table = _table(rows, case.features, [0, start, end, case.prefill_len])
+    book = ", ".join(
+        f"{printable(entry.identifier)} ({counted(entry.num_rows, 'row')}, held by {entry.holder})"
+        for entry in case.entries
+    )
+    items = ", items are kept whole" if case.whole_items else ""
+    return (
+        f"prefill of {case.prefill_len}, cache of {counted(case.cache_size, 'row')}, encoder "
+        f"budget {case.encoder_budget}{items}\nbook before it: {book or 'empty'}\n{table}"
+    )
 
 
 def _gather(case: GatherCase) -> str:

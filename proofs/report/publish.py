@@ -32,15 +32,22 @@ class MachineFiles:
     sarif: Path | None = None
     folder: Path | None = None
 
-    def require_writable(self) -> None:
+    def require_writable(self, *others: Path | None) -> None:
         """Check, before any work is done, that they can be written.
+
+        Args:
+            others: further files and folders of the same command.
 
         Raises:
             InputError: one of them cannot.
         """
-        for path in (self.junit, self.sarif, self.folder):
+        for path in (self.junit, self.sarif, self.folder, *others):
             if path is not None:
                 require_writable(path)
+
+
+NO_FILES = MachineFiles()
+"""Nothing is written."""
 
 
 @dataclass(frozen=True)

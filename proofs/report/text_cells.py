@@ -97,7 +97,7 @@ def _takes_row(bar: Bar, position: int) -> bool:
 
 
 def request_cells(
-    row: StepRow, track: RequestTrack, columns: Columns, lane: Lane | None, progress: int | None
+    track: RequestTrack, columns: Columns, lane: Lane | None, progress: int | None
 ) -> str:
     """What a step does with a request; nothing of one that has not arrived or has ended."""
     if not columns.starts:
@@ -107,17 +107,23 @@ def request_cells(
     if lane is None and progress is None:
         return ""
     starts = columns.starts
-    return columns.join(_cell(row, track, lane, progress, start) for start in starts)
+    return columns.join(_cell(track, lane, progress, start) for start in starts)
 
 
-def _cell(
-    row: StepRow, track: RequestTrack, lane: Lane | None, progress: int | None, position: int
-) -> str:
-    mark = row.mark
-    if mark is not None and mark.request == track.request and mark.span is not None:
-        start, end = mark.span
-        if start <= position < max(end, start + 1):
-            return "!"
+def mark_cells(row: StepRow, track: RequestTrack, columns: Columns) -> str:
+    """Signs below a step's cells where its contradiction lies; nothing where that is elsewhere."""
+    mark, starts = row.mark, columns.starts
+    if mark is None or mark.request != track.request or mark.span is None or not starts:
+        return ""
+    start, end = mark.span[0], max(mark.span[1], mark.span[0] + 1)
+    ends = (*starts[1:], max(end, starts[-1] + 1))
+    return columns.join(
+        "!" if first < end and last > start else " "
+        for first, last in zip(starts, ends, strict=True)
+    )
+
+
+def _cell(track: RequestTrack, lane: Lane | None, progress: int | None, position: int) -> str:
     if lane is None:
         return "-" if progress is not None and position < progress else "."
     bar = _bar_at(track, position)

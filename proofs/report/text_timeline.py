@@ -13,6 +13,7 @@ from proofs.report.text_cells import (
     Columns,
     book_cell,
     columns_of,
+    mark_cells,
     prompt_cell,
     request_cells,
     worker_cell,
@@ -32,7 +33,7 @@ _STEP = len("update 0000")
 LEGEND = (
     "prompt   a letter takes a row of that item, in lower case none; . is text",
     "request  - computed before, = read by the target in this pass, > read ahead by the drafter,",
-    "         ? asked for and refused, X read and not there, ! where the contradiction shows",
+    "         ? asked for and refused, X read and not there; below it ! where the contradiction is",
     "book     A referenced, a not referenced (may be evicted), x evicted in this step",
     "worker   A held, + encoded in this step, . not held",
     "free     rows of the cache that the book counts as free",
@@ -52,6 +53,9 @@ def text_timeline(timeline: Timeline) -> list[str]:
             lines.append(f"{margin} ... {counted(row.num_steps, 'step')} left out")
             continue
         lines.append(f"{margin} {_line(row, tracks, timeline, used, signs)}".rstrip())
+        marks = [mark_cells(row, track, c).ljust(c.width_of_all) for track, c in tracks]
+        if any("!" in cells for cells in marks):
+            lines.append(f"{margin} {'  '.join((' ' * _STEP, *marks))}".rstrip())
     if timeline.lasso is not None:
         lines.append(f"  the marked steps come again and again: {_note(timeline.lasso.text)}")
     after = timeline.num_left_out - sum(
@@ -155,7 +159,7 @@ def _line(
     for track, columns in tracks:
         lane = lanes.get(track.request)
         cells.append(
-            request_cells(row, track, columns, lane, progress.get(track.request)).ljust(
+            request_cells(track, columns, lane, progress.get(track.request)).ljust(
                 columns.width_of_all
             )
         )

@@ -97,7 +97,8 @@ def drift(cache: Cache, before: Before, is_encoder_decoder: bool) -> list[Reason
     return [
         Reason(
             f"the book now counts {cache.room} of {cache.size} rows as free or freeable",
-            f"{cache.size} - {cache.size - cache.true_room} = {cache.true_room} are",
+            f"size {cache.size} - referenced {cache.size - cache.true_room} = {cache.true_room} "
+            "are",
             f"book: {cache.room} to be had, true {cache.true_room}",
             is_bad=True,
         )

@@ -122,13 +122,14 @@ def _tell_kept(
         if name not in held_before or one.offset >= progress:
             continue
         test = f"{one.offset} + {one.length} <= {progress}"
+        named = f"offset {one.offset} + length {one.length} <= progress {progress}"
         later = [other for other in features[index + 1 :] if other.identifier == name]
         if name not in held_after:
             if one.end <= progress and not any(other.end <= progress for other in later):
                 told.append(
                     Reason(
                         f"the reference to {letter} goes",
-                        f"{test} is true: progress has passed its end",
+                        f"{named} is true: progress has passed its end",
                         f"{letter} goes: {test}",
                     )
                 )
@@ -137,7 +138,7 @@ def _tell_kept(
                     Reason(
                         f"the reference to {letter} goes although {words.item(request, index)} is "
                         "not used up",
-                        f"{test} is false",
+                        f"{named} is false",
                         f"{letter} let go; {test} false",
                         is_bad=True,
                     )
@@ -146,7 +147,7 @@ def _tell_kept(
             told.append(
                 Reason(
                     f"the reference to {letter} stays",
-                    f"{test} is false",
+                    f"{named} is false",
                     f"{letter} to go? {test} false",
                 )
             )
@@ -154,10 +155,11 @@ def _tell_kept(
             more = progress - one.end + 1
             told.append(
                 Reason(
-                    f"{words.item(request, index)} is used up ({test} is true), and still its "
+                    f"{words.item(request, index)} is used up ({named} is true), and still its "
                     "reference stays",
                     f"it waits for {'one more token' if more == 1 else f'{more} more tokens'}, and "
-                    f"{one.offset} + {one.length} + {more} <= {progress} is false",
+                    f"offset {one.offset} + length {one.length} + margin {more} <= progress "
+                    f"{progress} is false",
                     f"{letter} to go? {one.offset} + {one.length} + {more} <= {progress} false",
                     is_bad=True,
                 )

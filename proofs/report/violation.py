@@ -51,13 +51,18 @@ class Violation:
 
 
 def of_function(finding: Finding, part: str, package: Path | None) -> Violation:
-    """A violation by one function.
+    """A violation by one function, or by the whole runs that a proof of a source is about.
 
     Args:
         finding: what was found.
         part: the part of the target, such as ``V1`` or ``free``.
         package: the folder ``vllm`` of what was checked; ``None`` for the reference.
     """
+    place = None
+    if package is not None and isinstance(finding.case, Scenario):
+        place = place_of_loop_claim(package, finding.claim, ())
+    elif package is not None:
+        place = place_of_part(package, part)
     return Violation(
         finding.claim,
         finding.mechanism,
@@ -66,7 +71,7 @@ def of_function(finding: Finding, part: str, package: Path | None) -> Violation:
         finding.observed,
         finding.expected,
         describe_case(finding.case),
-        None if package is None else place_of_part(package, part),
+        place,
     )
 
 

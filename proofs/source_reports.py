@@ -1,0 +1,179 @@
+"""Reports on what the proofs of a source refuted: each finding on passes as a run of the engine.
+
+A finding on a single function has its case. One on scheduling or on whole runs is driven on the
+release itself, in the loop: a run of its engine is what a maintainer believes. Where that cannot be
+done, or does not show the claim broken, the page says so and tells what the proof saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from impl.vllm.source import Source
+from proofs.driving import DriveJob, Shown, Wanted, driven
+from proofs.loop.jobs import VllmName
+from proofs.report.dossier import write_function_reports
+from proofs.report.evidence import NO_EVIDENCE, Evidence
+from proofs.report.index_page import Written
+from proofs.report.origin import Origin, vllm_origin
+from proofs.report.pass_page import write_pass_report
+from proofs.report.target_info import TargetInfo
+from proofs.reporting import finish, written_runs
+from proofs.scheduling_runs import Likeness, runs_like
+from proofs.search.describe import describe_case, describe_part
+from proofs.search.loop.results import LoopCounterexample
+from proofs.source.check import SourceReport, SourceResult
+from proofs.source_run import source_run
+from proofs.symbolic.integers import NotModelled
+from proofs.terminal import interrupts, progress_bar
+from spec.cases import SchedulingCase
+from spec.errors import InputError
+from spec.findings import Finding
+from spec.loop.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class _Driven:
+    """A finding on passes, with the scenarios for it and what the engine showed."""
+
+    result: SourceResult
+    finding: Finding
+    likenesses: tuple[Likeness, ...]
+    shown: Shown
+
+    @property
+    def why_not(self) -> str:
+        """Why no run shows it, as a sentence without a full stop."""
+        if not self.likenesses:
+            return (
+                "no legal scenario is known that brings an engine to this case: it holds an entry "
+                "that the request took before, or settings that no engine starts with"
+            )
+        if not self.shown.num_run:
+            return f"the engine could not be driven: {'; '.join(self.shown.reasons)}"
+        number = self.shown.num_run
+        what = "the scenario closest to it was" if number == 1 else f"{number} scenarios were"
+        return (
+            f"{what} run on the engine, and the claim held: the engine comes to this case by "
+            "another way, or not at all"
+        )
+
+
+def report_source(report: SourceReport, source: Source, folder: Path) -> list[str]:
+    """Write a report on each refuted claim; the texts for a pull request.
+
+    Args:
+        report: what the proofs found.
+        source: the vLLM that they are about.
+        folder: where the reports go.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    origin = vllm_origin(VllmName(source))
+    info: TargetInfo = {
+        "name": report.release,
+        "release": source.release,
+        "source": origin.source,
+    }
+    refuted = [(r, r.finding) for r in report.results if r.finding is not None]
+    on_passes = [one for one in refuted if isinstance(one[1].case, (SchedulingCase, Scenario))]
+    functions = [finding for result, finding in refuted if (result, finding) not in on_passes]
+    written = write_function_reports(functions, folder, info)
+    examples: dict[str, LoopCounterexample] = {}
+    evidence: dict[str, Evidence] = {}
+    for one in _drive(on_passes, source):
+        example = one.shown.example
+        if example is not None:
+            key = example.finding.fingerprint
+            examples.setdefault(key, example)
+            known = evidence.get(key, NO_EVIDENCE)
+            evidence[key] = Evidence((*known.shown, *_evidence(one, example, known.shown)))
+        else:
+            written.append(_without_run(one, source, origin, folder))
+    runs = written_runs(
+        list(examples.values()), origin, VllmName(source), folder, evidence=evidence
+    )
+    written = [*runs, *written]
+    return finish(written, origin, folder) if written else []
+
+
+def _drive(found: Sequence[tuple[SourceResult, Finding]], source: Source) -> list[_Driven]:
+    """Run what each finding is about on the engine of the source, in one process."""
+    likenesses = [_likenesses(finding) for _, finding in found]
+    wanted = tuple(
+        Wanted(finding.claim, finding.mechanism, tuple(one.scenario for one in its), shrinks=True)
+        for (_, finding), its in zip(found, likenesses, strict=True)
+    )
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        shown = driven(DriveJob(VllmName(source), wanted), report_progress, interrupted)
+        if interrupted():
+            raise KeyboardInterrupt
+    return [
+        _Driven(result, finding, its, one)
+        for (result, finding), its, one in zip(found, likenesses, shown, strict=True)
+    ]
+
+
+def _likenesses(finding: Finding) -> tuple[Likeness, ...]:
+    if isinstance(finding.case, Scenario):
+        return (Likeness(finding.case),)
+    assert isinstance(finding.case, SchedulingCase)
+    return runs_like(finding.case)
+
+
+def _evidence(one: _Driven, example: LoopCounterexample, known: Sequence[str]) -> tuple[str, ...]:
+    """How the proof came to a run, and where the run is not the proof's own case."""
+    told = (_told(one.result, one.finding),)
+    if known:
+        return told
+    likeness = one.likenesses[one.shown.index]
+    way = "" if not likeness.differs else f" ({'; '.join(likeness.differs)})"
+    if example.trace.scenario == likeness.scenario:
+        run = f"This run is a scenario that brings the engine there{way}"
+        if likeness.scenario == one.finding.case:
+            run = "This run is that very scenario on the engine"
+    else:
+        began = f"A scenario brought the engine there{way}"
+        if likeness.scenario == one.finding.case:
+            began = "The engine breaks it in that very scenario"
+        run = (
+            f"{began}, which was then made smaller for as long as the claim stayed broken in the "
+            "same way: this run is what is left of it"
+        )
+    return (*told, run)
+
+
+def _told(result: SourceResult, finding: Finding) -> str:
+    """That a proof of the source refutes the claim, and on what."""
+    return (
+        f"The proof of the release's source refutes the claim ({describe_part(result.part)}): both "
+        f"solvers do, and so does its code on plain integers, with {describe_case(finding.case)}"
+    )
+
+
+def _without_run(one: _Driven, source: Source, origin: Origin, folder: Path) -> Written:
+    """The report on what no run of the engine shows."""
+    result, finding, why = one.result, one.finding, one.why_not
+    if isinstance(finding.case, Scenario):
+        try:
+            example = source_run(source, finding)
+        except (InputError, NotModelled):
+            example = None
+        if example is not None:
+            own = replace(
+                origin,
+                target=example.trace.target,
+                release=None,
+                source=None,
+                package=None,
+                recorded=True,
+                by_source_proof=True,
+            )
+            not_shown = (f"That the engine of {source.name} does the same: {why}",)
+            known = {example.finding.fingerprint: Evidence((_told(result, finding),), not_shown)}
+            (written,) = written_runs([example], own, None, folder, evidence=known)
+            return written
+    return write_pass_report(finding, result.part, result.assumptions, why, origin, folder)
