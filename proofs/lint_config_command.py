@@ -10,13 +10,17 @@ from typing import Any, TypeAlias
 
 import click
 
-from proofs.lint_config.arguments import read_config, setup_of
+from proofs.lint_config.arguments import NOT_MODELLED, read_config, setup_of
+from proofs.lint_config.command_line import META, Pasted, PastedCommand
+from proofs.lint_config.facts import table
 from proofs.lint_config.judge import changes, judge
 from proofs.lint_config.layouts import as_scenario
 from proofs.lint_config.present import document, lines_of
+from proofs.report.publish import MachineFiles, machine_options
+from proofs.stall_reports import publish_judgement, require_release
 from spec.errors import InputError
 from spec.loop.document import dumps_scenario
-from spec.trace import require_writable, write_atomically
+from spec.trace import write_atomically
 from spec.verdict import USAGE_EXIT_CODE, exit_code
 
 _Command: TypeAlias = Callable[..., None]
@@ -26,7 +30,22 @@ def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
     return click.option(*names, metavar="COUNT", help=text)
 
 
-@click.command("lint-config")
+def _hidden(command: _Command) -> _Command:
+    """Arguments that bear on the verdict, and are of no use here but in a line that was pasted."""
+    for name in ("spec-method", "spec-tokens", "max-num-active-seqs"):
+        command = click.option(f"--{name}", hidden=True)(command)
+    for name in NOT_MODELLED:
+        flag = f"--{name.replace('_', '-')}"
+        if name in _SWITCHES:
+            flag = f"{flag}/--no-{flag[2:]}"
+        command = click.option(flag, name, hidden=True, default=None)(command)
+    return command
+
+
+_SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
+
+
+@click.command("lint-config", cls=PastedCommand)
 @click.option("--release", help="Release of vLLM; the newest known when not given.")
 @_counted(
     "--max-num-batched-tokens",
@@ -121,6 +140,7 @@ def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
     metavar="JSON",
     help="A store of encoder outputs outside of the engine; likewise.",
 )
+@_hidden
 @click.option(
     "--config",
     "config_file",
@@ -161,6 +181,14 @@ def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the verdict.",
 )
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Run each prompt that stalls on the release's own engine, and write a page on it into "
+    "this folder.",
+)
+@machine_options
 def lint_config(
     *,
     config_file: Path | None,
@@ -170,21 +198,28 @@ def lint_config(
     reserves: bool | None,
     output: Path | None,
     json_file: Path | None,
+    report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
     **given: Any,
 ) -> None:
     """Say whether an engine with these settings can stand still for ever, by proof.
 
-    Prints the smallest prompt that stalls, the theorems that say so and what to change.
+    Takes the flags of a `vllm serve` line as they are, and tells which it did not look at. Prints
+    the smallest prompt that stalls, the theorems that say so and what to change.
 
     Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, and 3 when
     the theorems do not settle it.
     """
     try:
-        for path in (output, json_file):
-            if path is not None:
-                require_writable(path)
-        arguments = read_config(config_file) if config_file else {}
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable(output, json_file)
+        arguments, others = read_config(config_file) if config_file else ({}, [])
         arguments.update({name: value for name, value in given.items() if value is not None})
+        pasted: Pasted = click.get_current_context().meta[META]
+        for name, entries in pasted.entries.items():
+            arguments[name] = {**(table(arguments, name) or {}), **entries}
+        others += pasted.others
         rules = {
             "margin": margin,
             "cut_shift": cut_shift,
@@ -192,17 +227,23 @@ def lint_config(
             "reserves": reserves,
         }
         setup = setup_of(arguments, {k: v for k, v in rules.items() if v is not None})
+        if report_folder is not None:
+            require_release(setup)
         judgement = judge(setup)
         found = changes(setup) if judgement.stops else ()
         for line in lines_of(setup, judgement, found):
             click.echo(line)
+        if others:
+            click.echo("not looked at: " + ", ".join(others))
         if output is not None and judgement.stops:
             scenario = as_scenario(judgement.stops[0].layout, setup.settings)
             write_atomically(output, dumps_scenario(scenario))
         if json_file is not None:
-            text = json.dumps(document(setup, judgement, found), indent=1) + "\n"
+            data = document(setup, judgement, found) | {"not_looked_at": others}
+            text = json.dumps(data, indent=1) + "\n"
             write_atomically(json_file, text)
+        verdict = publish_judgement(setup, judgement, files)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
-    sys.exit(exit_code([judgement.verdict]))
+    sys.exit(exit_code([verdict]))

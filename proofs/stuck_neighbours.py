@@ -144,7 +144,7 @@ def _budget_stays(v: Vocabulary) -> Formula:
     )
 
 
-def _not_asked_before(pair: Pair, start: IntTerm) -> BoolTerm:
+def not_asked_before(pair: Pair, start: IntTerm) -> BoolTerm:
     """An item that is not taken lies behind all windows so far, or none was looked at."""
     state = pair.state
     return and_(
@@ -166,14 +166,14 @@ def _budget_keeps(v: Vocabulary) -> Formula:
         {
             SORTED_DISJOINT: pair.order,
             GOES_ON: not_(_stops_at_start(pair, start)),
-            REACHED: _not_asked_before(pair, start),
+            REACHED: not_asked_before(pair, start),
             CACHE_FOR_BOTH: pair.first.rows + pair.second.rows <= pair.room.cache_size,
             FITS_ALONE: pair.each_fits,
             MARGIN_NOT_NEGATIVE: pair.shifts.margin >= 0,
             WINDOW_REACHES: pair.window_reaches,
             ASKS_FOR_TOKENS: pair.asked >= 1,
         },
-        and_(_not_asked_before(after, start), after.state.progress > pair.state.progress),
+        and_(not_asked_before(after, start), after.state.progress > pair.state.progress),
         pair.realistic,
     )
 

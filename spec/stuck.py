@@ -101,6 +101,32 @@ def spared_neighbours_stop(
     return and_(first.rows + second.rows > cache_size, stop < first.end + shifts.margin)
 
 
+def aligned_neighbours_exceed_budget(
+    first: Item,
+    second: Item,
+    start: IntTerm,
+    stop: IntTerm,
+    encoder_budget: IntTerm,
+    shifts: Shifts,
+) -> BoolTerm:
+    """Whether such a chunk keeps a request before two items that the encoder cannot take at once.
+
+    At its start, or at a block boundary at which neither was asked for before.
+
+    Args:
+        first: the first item.
+        second: the item behind it.
+        start: where the request starts.
+        stop: where a chunk ends that is cut before the second item and then aligned.
+        encoder_budget: rows that the encoder computes in a pass.
+        shifts: what the release adds.
+
+    Theorems ``progress.aligned-budget-stays`` and ``progress.aligned-budget-goes-on``.
+    """
+    is_new = or_(stop <= start, first.offset >= stop + shifts.window)
+    return and_(first.rows + second.rows > encoder_budget, first.end > start, is_new)
+
+
 def neighbours_near_the_end_stop(
     first: Item,
     second: Item,

@@ -52,6 +52,10 @@ SWITCHES: dict[tuple[str, ...], Rules] = {
     ("reservation-after-cut", "threshold-below-whole-item", "whole-item-cut-short"): Rules(
         whole_cut_shift="shift", spares_start=False, reserves=True
     ),
+    ("deferred-free-margin", "reservation-after-cut"): Rules(margin=1, reserves=True),
+    ("deferred-free-margin", "reservation-after-cut", "shifted-cut"): Rules(
+        margin=1, cut_shift="shift", reserves=True
+    ),
     (
         "deferred-free-margin",
         "item-split-at-start",
@@ -126,6 +130,12 @@ def telling_settings(rules: Rules) -> tuple[Settings, ...]:
         # Decodes that are padded, and chunks that are aligned after a cut.
         replace(text, threshold=1, num_drafts=1),
         replace(plain, block_alignment=8, cache_size=3),
+        # Whether a prompt's last blocks are spared: no prompt here has another block behind them.
+        replace(plain, block_alignment=8, cache_size=3, longest_prompt=7),
+        replace(eagle, block_alignment=4, cache_size=5, longest_prompt=7),
+        # Requests that wait for each other's room.
+        replace(eagle, cache_size=5, threshold=4, num_requests=2, items_per_prompt=2),
+        replace(eagle, cache_size=6, threshold=4, num_requests=2, items_per_prompt=2),
     )
     if rules.largest_shift is not None:
         return found
@@ -134,6 +144,11 @@ def telling_settings(rules: Rules) -> tuple[Settings, ...]:
         *found,
         replace(text, threshold=1, num_drafts=2, shift=2),
         replace(modules, cache_size=2),
+        # A boundary near the prompt's end: alone, with items, and beside others.
+        replace(modules, block_alignment=4, items_per_prompt=1),
+        replace(modules, block_alignment=4, token_budget=4),
+        replace(modules, block_alignment=4, cache_size=5),
+        replace(modules, block_alignment=4, num_requests=2, items_per_prompt=1),
     )
     if not rules.asserts_padding:
         return more

@@ -13,6 +13,7 @@ from proofs.lint_config.judge import Setup, judge
 from proofs.lint_config.layouts import as_scenario
 from proofs.lint_config.releases import RELEASES, Rules, rules_of
 from proofs.lint_config.settings import Settings
+from proofs.search.loop.describe import describe_scenario
 from spec.verdict import Verdict
 from tests.lint_grid import SWITCHES, first_that_stops, reference_cells, stops, telling_settings
 from tests.record_lint_grid import extent, observed_apart, recorded
@@ -66,8 +67,22 @@ def test_verdict_is_what_the_release_did(release: str) -> None:
     assert wrong == []
     assert Verdict.PROVED in verdicts
     assert Verdict.REFUTED in verdicts
-    # What is left open is the exception.
-    assert verdicts.count(Verdict.UNKNOWN) <= len(cells) // 5
+    # What is left open is the exception: more requests than were tried may wait for each other.
+    assert verdicts.count(Verdict.UNKNOWN) <= 3
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_prompt_that_is_named_is_what_stopped_the_release(release: str) -> None:
+    """Wrong: settings are rightly called unsafe, by a prompt that goes on."""
+    named = 0
+    for cell in RECORDED[release]:
+        settings = Settings(**cell["settings"])
+        stops = judge(Setup(settings, rules_of(release), None)).stops
+        if stops:
+            scenario = as_scenario(stops[0].layout, settings)
+            assert cell["stopped_by"] == describe_scenario(scenario), stops[0].name
+            named += 1
+    assert named >= 20
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
+from proofs.lint_config.command_line import close_to
 from proofs.lint_config.drafter import drafter
 from proofs.lint_config.facts import count, flag, required, table
 from proofs.lint_config.judge import Setup
@@ -27,11 +28,11 @@ _PARTIAL_PREFILL_SHARE = 0.04
 """Share of the longest prompt that becomes the threshold under concurrent partial prefills."""
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Arguments from a YAML or JSON file, by their names with underscores.
+def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Arguments from a YAML or JSON file, by their names with underscores, and what is none here.
 
     Raises:
-        InputError: the file cannot be read, or holds no table.
+        InputError: the file cannot be read, holds no table, or misspells an argument.
     """
     try:
         data = yaml.safe_load(read_text(path))
@@ -40,15 +41,20 @@ def read_config(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: neither YAML nor JSON: {told}") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: give a table of arguments, one a line: `max-num-seqs: 256`")
-    unknown = sorted({str(key).replace("-", "_") for key in data} - set(KNOWN) - set(IGNORED))
-    if unknown:
-        raise InputError(
-            f"{path}: unknown arguments {', '.join(unknown)}; known: {', '.join(KNOWN)}"
-        )
-    return {str(key).replace("-", "_"): value for key, value in data.items()}
+    given, others = {}, []
+    for key, value in data.items():
+        name = str(key).replace("-", "_")
+        if name in KNOWN:
+            given[name] = value
+            continue
+        close = close_to(name.replace("_", "-"), [known.replace("_", "-") for known in KNOWN])
+        if close is not None:
+            raise InputError(f"{path}: unknown arguments {name}; did you mean {close}?")
+        others.append(name.replace("_", "-"))
+    return given, others
 
 
-KNOWN = (
+_KNOWN = (
     "release",
     "max_num_batched_tokens",
     "encoder_budget",
@@ -57,6 +63,8 @@ KNOWN = (
     "largest_rows",
     "disable_chunked_mm_input",
     "speculative_config",
+    "spec_method",
+    "spec_tokens",
     "modules",
     "long_prefill_token_threshold",
     "long_prefill_token_threshold_adaptive",
@@ -65,6 +73,7 @@ KNOWN = (
     "block_size",
     "block_alignment",
     "max_num_seqs",
+    "max_num_active_seqs",
     "requests",
     "limit_mm_per_prompt",
     "max_model_len",
@@ -75,28 +84,24 @@ KNOWN = (
     "kv_transfer_config",
     "ec_transfer_config",
 )
-"""Arguments that bear on the verdict, under their names in vLLM where they have one."""
+"""Arguments that decide the verdict, under their names in vLLM where they have one."""
 
-IGNORED = (
-    "model",
-    "host",
-    "port",
-    "tensor_parallel_size",
-    "data_parallel_size",
-    "dtype",
-    "gpu_memory_utilization",
-    "async_scheduling",
-    "trust_remote_code",
-    "served_model_name",
-    "tokenizer",
-    "seed",
-    "quantization",
-    "download_dir",
-    "api_key",
-    "chat_template",
-)
-"""Common arguments that do not."""
+NOT_MODELLED = {
+    "scheduler_cls": "another scheduler",
+    "max_num_scheduled_tokens": "a token budget of its own for what is scheduled",
+    "kv_offloading_size": "KV that is stored outside of the engine",
+    "kv_offloading_backend": "KV that is stored outside of the engine",
+    "prefill_schedule_interval": "prefills that wait for their turn",
+    "diffusion_config": "a diffusion model",
+    "mm_encoder_only": "an engine that only encodes",
+    "ec_manager_config": "another book of encoder outputs",
+    "swa_bounded_replay": "a part of a prefix hit that is computed again",
+}
+"""Arguments that change how passes are made up in a way that no theorem is about, and what that
+is."""
 
+KNOWN = (*_KNOWN, *NOT_MODELLED)
+"""All arguments that bear on the verdict."""
 
 MAMBA_CACHE_MODES = ("all", "align", "none")
 POLICIES = ("fcfs", "priority")
@@ -143,7 +148,7 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
         threshold=_threshold(given, release, length),
         block_alignment=_alignment(given),
         num_requests=count(given, "requests"),
-        max_num_seqs=count(given, "max_num_seqs"),
+        max_num_seqs=_most_running(given),
         items_per_prompt=_items(given),
         # A prompt leaves room for a token at least.
         longest_prompt=None if length is None else length - 1,
@@ -168,6 +173,12 @@ def _threshold(given: Mapping[str, Any], release: str, length: int | None) -> in
             "follows from it"
         )
     return int(length * _PARTIAL_PREFILL_SHARE)
+
+
+def _most_running(given: Mapping[str, Any]) -> int | None:
+    names = ("max_num_seqs", "max_num_active_seqs")
+    bounds = [bound for name in names if (bound := count(given, name)) is not None]
+    return min(bounds, default=None)
 
 
 def _alignment(given: Mapping[str, Any]) -> int:
@@ -234,6 +245,11 @@ def _open(given: Mapping[str, Any], settings: Settings) -> tuple[Unknown, ...]:
     found += [
         Unknown("no-outside-store", f"{name} lets a store outside of the engine hold up requests")
         for name in ("kv_transfer_config", "ec_transfer_config")
+        if given.get(name)
+    ]
+    found += [
+        Unknown("passes-as-modelled", f"{name} means {what}, which no theorem is about")
+        for name, what in NOT_MODELLED.items()
         if given.get(name)
     ]
     return tuple(found)

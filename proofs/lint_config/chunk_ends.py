@@ -53,10 +53,15 @@ def short_chunks(settings: Settings, rules: Rules) -> Iterator[Stop]:
             )
 
 
+def pads(settings: Settings, rules: Rules) -> bool:
+    """Whether decodes are padded, and asserted to be; where chunks are aligned, that is dropped."""
+    return rules.asserts_padding and bool(settings.num_drafts) and not settings.block_alignment
+
+
 def padded_decodes(settings: Settings, rules: Rules) -> Iterator[Stop]:
     """A padded decode that the threshold on long prefills cuts."""
     drafts, threshold = settings.num_drafts, settings.threshold
-    if not rules.asserts_padding or not drafts or not padded_decode_breaks(drafts, threshold):
+    if not pads(settings, rules) or not padded_decode_breaks(drafts, threshold):
         return
     layout = _padded_beside(settings) or _padded_behind_hit(settings, rules)
     if layout is None:
@@ -71,10 +76,15 @@ def padded_decodes(settings: Settings, rules: Rules) -> Iterator[Stop]:
     )
 
 
+def least_beside_decode(settings: Settings) -> int:
+    """Tokens of a pass that holds a decode with all drafts, or the threshold, and a padded one."""
+    return min(settings.threshold, 1 + settings.num_drafts) + 1 + settings.num_drafts
+
+
 def _padded_beside(settings: Settings) -> Layout | None:
     """A request of one token, padded since another one decodes with all its drafts."""
-    least = 1 + settings.num_drafts + settings.threshold
-    if settings.most_running == 1 or settings.token_budget < least:
+    is_small = settings.token_budget < least_beside_decode(settings)
+    if settings.most_running == 1 or is_small:
         return None
     return Layout((Prompt(1, max_tokens=3), Prompt(1, max_tokens=3, arrival=1)))
 

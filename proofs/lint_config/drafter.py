@@ -17,10 +17,17 @@ _DO_NOT = ("ngram", "ngram_gpu", "suffix", "medusa", "mlp_speculator", "extract_
 """Drafters that read no embedding ahead."""
 
 
+_SHORT = {"spec_method": "method", "spec_tokens": "num_speculative_tokens"}
+"""Arguments that stand for entries of ``speculative_config``."""
+
+
 def drafter(given: Mapping[str, Any], rules: Rules) -> tuple[int, int, tuple[Unknown, ...]]:
     """Drafts, the scheduler's shift, and what is not settled about the drafter."""
-    given_drafter = table(given, "speculative_config")
-    if given_drafter is None:
+    given_drafter = dict(table(given, "speculative_config") or {})
+    for short, name in _SHORT.items():
+        if given.get(short) is not None:
+            given_drafter.setdefault(name, given[short])
+    if not given_drafter and given.get("speculative_config") is None:
         return 0, 0, ()
     method, drafts = given_drafter.get("method"), given_drafter.get("num_speculative_tokens")
     if method is None or drafts is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from proofs.lint_config.kinds import Stop, Unknown
+from proofs.lint_config.kinds import Stop, Unknown, longest_chunk
 from proofs.lint_config.not_settled import unknowns
 from proofs.lint_config.releases import NEWEST, Rules, rules_of
 from proofs.lint_config.settings import Settings
@@ -71,11 +71,24 @@ def judge(setup: Setup) -> Judgement:
     """What the theorems say.
 
     Raises:
-        InputError: settings out of range, or that contradict each other.
+        InputError: settings out of range, that contradict each other, or with which the release
+            does not start.
     """
     setup.settings.validate()
+    _require_block(setup.settings, setup.rules)
     found = stops(setup.settings, setup.rules)
     return Judgement(found, (*setup.open_questions, *unknowns(setup.settings, setup.rules)))
+
+
+def _require_block(settings: Settings, rules: Rules) -> None:
+    """A chunk holds a block, where the release asserts so at start-up (up to 0.25)."""
+    most = longest_chunk(settings)
+    if settings.block_alignment > most and not rules.runs_within_block:
+        name = "threshold on long prefills" if most < settings.token_budget else "token budget"
+        raise InputError(
+            f"a {name} of {most} is less than a block of {settings.block_alignment} tokens, to "
+            "which chunks are aligned; this release refuses to start (0.27 and later do not)"
+        )
 
 
 Steps: TypeAlias = tuple[Change, ...]

@@ -83,14 +83,29 @@ def chunk_limits(settings: Settings, rules: Rules) -> list[tuple[bool, int]]:
     return limits
 
 
+def longest_chunk(settings: Settings) -> int:
+    """Most tokens of a chunk while another request is there."""
+    return min(settings.token_budget, settings.threshold or settings.token_budget)
+
+
+def runs_within_block(settings: Settings, rules: Rules) -> bool:
+    """Whether a block exceeds a chunk, and chunks end inside it nevertheless."""
+    return rules.runs_within_block and settings.block_alignment > longest_chunk(settings)
+
+
 def block_after_cut(settings: Settings, rules: Rules) -> int:
     """The block to which a chunk is aligned after it was cut; 0 for none."""
-    if not rules.aligns_after_cut or leaves_last_blocks(settings, rules):
+    if not rules.aligns_after_cut or runs_within_block(settings, rules):
         return 0
     return settings.block_alignment
 
 
-def leaves_last_blocks(settings: Settings, rules: Rules) -> bool:
-    """Whether chunks are aligned in a way that is not modelled."""
-    has_drafter = shifted(settings, rules).shift > 0
-    return bool(settings.block_alignment) and has_drafter and not rules.aligns_beside_drafter
+def reserves_at_boundaries(settings: Settings, rules: Rules) -> bool:
+    """Whether a block boundary can lie in what the reservation keeps together of a prompt."""
+    has_modules = shifted(settings, rules).shift >= 2
+    return (
+        bool(settings.block_alignment)
+        and has_modules
+        and rules.stops_at_boundaries
+        and rules.reserves
+    )

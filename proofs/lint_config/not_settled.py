@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from proofs.lint_config.kinds import Unknown, block_after_cut, leaves_last_blocks, shifted
+from proofs.lint_config.block_ends import stops_elsewhere
+from proofs.lint_config.chunk_ends import least_beside_decode, pads
+from proofs.lint_config.kinds import (
+    Unknown,
+    block_after_cut,
+    reserves_at_boundaries,
+    shifted,
+)
 from proofs.lint_config.releases import Rules
 from proofs.lint_config.settings import Settings
+from spec.stuck import padded_decode_breaks
 from spec.stuck_settings import requests_may_stop_each_other
 
 
@@ -14,30 +22,51 @@ def unknowns(settings: Settings, rules: Rules) -> tuple[Unknown, ...]:
     """What the theorems leave open for settings under which no stuck state is known."""
     return (
         *_aligned_modules(settings, rules),
-        *_aligned_beside_drafter(settings, rules),
         *_shifts_apart(settings, rules),
         *_each_other(settings, rules),
+        *_fewer_drafts(settings, rules),
     )
 
 
-def _aligned_modules(settings: Settings, rules: Rules) -> Iterator[Unknown]:
-    """A reservation that insists, under a rule on block boundaries that is not modelled."""
-    shift = shifted(settings, rules).shift
-    if settings.block_alignment and shift >= 2 and rules.stops_at_boundaries and rules.reserves:
+def _fewer_drafts(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+    """A padded decode that finds room only beside one with fewer drafts than the drafter makes.
+
+    Of a decode at the longest request's end, or whose drafter proposed nothing, only the sampled
+    token runs; where all drafts run, :func:`proofs.lint_config.chunk_ends.padded_decodes` judges.
+    """
+    drafts, threshold = settings.num_drafts, settings.threshold
+    if not pads(settings, rules) or settings.most_running == 1:
+        return
+    least = 2 + drafts
+    if padded_decode_breaks(drafts, threshold) and (
+        least <= settings.token_budget < least_beside_decode(settings)
+    ):
         yield Unknown(
-            "alignment-of-one-module",
-            "chunks that stop at block boundaries and the reservation for a drafter of several "
-            "modules can undo each other near a prompt's end; which prompts stop is not settled "
-            "(text of 9 in blocks of 8 does, with two modules and a token budget of 8)",
+            "drafts-always-proposed",
+            f"a decode that runs fewer than its {drafts} drafts, because the drafter proposed none "
+            "or the longest request ends, leaves another one room to be padded with drafts; the "
+            "threshold on long prefills then cuts it, and an assertion stops the engine",
         )
 
 
-def _aligned_beside_drafter(settings: Settings, rules: Rules) -> Iterator[Unknown]:
-    if leaves_last_blocks(settings, rules):
+def _aligned_modules(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+    """A reservation that insists and stops at block boundaries, and others that share a pass."""
+    if not reserves_at_boundaries(settings, rules):
+        return
+    block, shift = settings.block_alignment, shifted(settings, rules).shift
+    if stops_elsewhere(settings, rules):
         yield Unknown(
-            "alignment-without-drafter",
-            "with a drafter this release aligns chunks to blocks after they were cut, but not in a "
-            "prompt's last blocks; which prompts stop by that is not settled",
+            "blocks-not-below-the-shift",
+            f"blocks of {block} tokens are shorter than the drafter reads ahead; with prefix "
+            "caching this release then stops at other boundaries, which were not looked at",
+        )
+    if settings.most_running != 1 and settings.allows(block + 1, 0):
+        yield Unknown(
+            "no-others-in-a-pass",
+            "a request alone goes on, but where others leave it less of a pass than a block and "
+            f"{shift - 1} tokens, it stops for ever at a block boundary near its prompt's end; "
+            "no other requests of text were found that do so under these settings, and none "
+            "are proved not to be there",
         )
 
 
@@ -80,6 +109,9 @@ def _each_other(settings: Settings, rules: Rules) -> Iterator[Unknown]:
         held, refused = rows + sizes.shift - 2, 1
     else:
         return
+    if settings.items_per_prompt is not None:
+        # One of its items is the one that it waits for.
+        held = min(held, rows * (settings.items_per_prompt - 1))
     requests = settings.most_running
     if requests is not None and not requests_may_stop_each_other(
         requests, held, refused, settings.cache_size
@@ -96,5 +128,7 @@ def _each_other(settings: Settings, rules: Rules) -> Iterator[Unknown]:
         f"a request alone goes on, but one may hold up to {held} rows while it waits for room, and "
         f"{'any number of' if requests is None else requests} such requests may fill the cache of "
         f"{settings.cache_size} rows; whether they come to it depends on how their passes "
-        "interleave",
+        "interleave. Tried without a stop: prompts that end with two items side by side, one for "
+        "each request, at once, in chunks that the threshold ends, and behind one that keeps room "
+        "for a pass",
     )

@@ -8,7 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from proofs.lint_config.judge import Change, Judgement, Setup
+from proofs.lint_config.kinds import reserves_at_boundaries
 from proofs.lint_config.layouts import as_scenario
+from proofs.lint_config.safe import theorems
 from proofs.search.loop.describe import describe_scenario
 from spec.loop.document import dumps_scenario
 from spec.verdict import Verdict
@@ -28,6 +30,11 @@ ASSUMPTIONS = (
 updated before the next one, and asynchronous engines are searched; nobody is preempted for want of
 KV blocks; a request has one prompt; items of every size up to the largest may come, in any number
 and place."""
+
+WHOLE_BLOCKS = "states-at-block-boundaries"
+"""Besides, where chunks are aligned and a drafter has several modules: states are kept at the
+boundaries of whole blocks, not at those of smaller hash blocks, and at no prefix that others share.
+An engine that does stops at more places close to a prompt's end."""
 
 ARGUMENTS = {
     "token_budget": "--max-num-batched-tokens",
@@ -49,7 +56,7 @@ def lines_of(
     name = f"vLLM {setup.release}" if setup.release else "these rules"
     if judgement.verdict is Verdict.PROVED:
         yield f"cannot stall: no prompt stops {name} with these settings"
-        yield "theorems: " + ", ".join(SAFE_THEOREMS)
+        yield "theorems: " + ", ".join(_safe_by(setup, judgement))
     for stop in judgement.stops:
         yield f"can stall: {stop.name}"
         yield f"  {stop.sentence}"
@@ -65,19 +72,19 @@ def lines_of(
         yield f"{'change' if index == 0 else '    or'}: {told}{rest}"
     if judgement.stops and not found:
         yield "change: no single setting does; see the settings that each state depends on"
-    yield "assumes: " + ", ".join(ASSUMPTIONS)
+    yield "assumes: " + ", ".join(_assumed(setup))
 
 
-SAFE_THEOREMS = (
-    "progress.refused-at-progress-holds-nothing",
-    "progress.first-of-the-refused-has-room",
-    "progress.update-raises-progress",
-    "progress.neighbours-go-on",
-    "progress.reservation-goes-on",
-    "progress.whole-item-goes-on",
-    "progress.short-chunks-go-on",
-)
-"""Theorems by which nothing stops."""
+def _assumed(setup: Setup) -> tuple[str, ...]:
+    if reserves_at_boundaries(setup.settings, setup.rules):
+        return (*ASSUMPTIONS, WHOLE_BLOCKS)
+    return ASSUMPTIONS
+
+
+def _safe_by(setup: Setup, judgement: Judgement) -> tuple[str, ...]:
+    if judgement.verdict is not Verdict.PROVED:
+        return ()
+    return theorems(setup.settings, setup.rules)
 
 
 def _told(change: Change) -> str:
@@ -125,6 +132,6 @@ def document(
             }
             for steps in found
         ],
-        "theorems": list(SAFE_THEOREMS) if judgement.verdict is Verdict.PROVED else [],
-        "assumes": list(ASSUMPTIONS),
+        "theorems": list(_safe_by(setup, judgement)),
+        "assumes": list(_assumed(setup)),
     }

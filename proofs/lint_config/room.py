@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from proofs.lint_config.kinds import Shifted, Stop, block_after_cut, shifted
+from proofs.lint_config.kinds import Stop, block_after_cut, shifted
 from proofs.lint_config.layouts import Layout, Place, alone, side_by_side
 from proofs.lint_config.releases import Rules
 from proofs.lint_config.settings import Settings
@@ -43,37 +44,119 @@ def neighbours(settings: Settings, rules: Rules) -> Iterator[Stop]:
     reach = sizes.reach + max(block - 1, 0)
     if not rows or not neighbours_can_stop(cache, rows, reach):
         return
-    layout = _smallest_refused(settings, sizes, block)
+    layout = _smallest_refused(settings, rules)
     if layout is None:
         return
-    theorems = ("progress.neighbours-stay", "progress.neighbours-get-there")
-    if block:
-        theorems = ("progress.aligned-neighbours-stay", "progress.aligned-neighbours-get-there")
+    kind = "spared" if rules.spares_last_blocks else "aligned"
+    name = f"progress.{kind}-neighbours" if block else "progress.neighbours"
     yield Stop(
         "neighbours-do-not-fit",
         "an item waits for the room of another one close before it, which is never finished or "
         "never let go",
-        (*theorems, "progress.rows-in-reach", "progress.reach-is-attained"),
+        (
+            f"{name}-stay",
+            f"{name}-get-there",
+            "progress.rows-in-reach",
+            "progress.reach-is-attained",
+        ),
         layout,
         ("cache_size", "release", "shift", "items_per_prompt", "block_alignment"),
     )
 
 
-def _smallest_refused(settings: Settings, sizes: Shifted, block: int) -> Layout | None:
+def _smallest_refused(settings: Settings, rules: Rules) -> Layout | None:
     """Items side by side with one row more than the cache; the last one waits for the first."""
-    rows, cache = settings.largest_rows, settings.cache_size
+    margin = shifted(settings, rules).margin
+
+    def waits(row: _Row) -> bool:
+        return row.first_end + margin > row.stop
+
+    row = _smallest_row(settings, rules, settings.cache_size, waits)
+    return None if row is None else alone(row.num_tokens, *row.items(settings))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Items side by side, of which the last one is refused.
+
+    Attributes:
+        lead: tokens before them.
+        rows_before: rows of all but the last.
+        last: rows of the last one.
+        num_tokens: length of the prompt.
+        first_end: where the first one ends.
+        stop: where a chunk ends before the last one.
+    """
+
+    lead: int
+    rows_before: int
+    last: int
+    num_tokens: int
+    first_end: int
+    stop: int
+
+    def items(self, settings: Settings) -> tuple[Place, ...]:
+        """The items, the largest first."""
+        items = side_by_side(self.lead, self.rows_before, settings.largest_rows)
+        return (*items, Place(self.lead + self.rows_before, self.last, self.last))
+
+
+def _smallest_row(
+    settings: Settings, rules: Rules, room: int, stops: Callable[[_Row], bool]
+) -> _Row | None:
+    """The shortest prompt whose items have one row more than the room and that stops."""
+    rows, block = settings.largest_rows, block_after_cut(settings, rules)
+    cut = shifted(settings, rules).cut
+    found: _Row | None = None
     # A place on a block boundary needs tokens before the items to come off it.
     for lead in range(max(block, 1)):
-        for last in range(rows, 0, -1):
-            place = lead + cache + 1 - last
-            items = side_by_side(lead, cache + 1 - last, rows)
-            stop = max(place - sizes.cut, 0)
-            if block:
-                stop -= stop % block
-            waits = items[0].end + sizes.margin > stop
-            if waits and settings.allows(lead + cache + 1, len(items) + 1):
-                return alone(lead + cache + 1, *items, Place(place, last, last))
-    return None
+        length = lead + room + 1
+        if found is not None and found.num_tokens <= length:
+            break
+        for last in range(min(rows, room), 0, -1):
+            before = room + 1 - last
+            if not settings.allows(length, 2 + (before - 1) // rows):
+                break
+            place = max(lead + before - cut, 0)
+            for tokens in _lengths(settings, rules, length, place):
+                end = lead + min(rows, before)
+                stop = _aligned_stop(settings, rules, place, tokens)
+                row = _Row(lead, before, last, tokens, end, stop)
+                is_shorter = found is None or tokens < found.num_tokens
+                if is_shorter and settings.allows(tokens, 0) and stops(row):
+                    found = row
+            if found is not None and found.num_tokens == length:
+                break
+    return found
+
+
+def _lengths(settings: Settings, rules: Rules, least: int, place: int) -> tuple[int, ...]:
+    """Lengths of a prompt that make a difference to a chunk cut at a place: the least, and longer.
+
+    A release that spares a prompt's last blocks aligns the chunk only where more blocks follow.
+    """
+    block = block_after_cut(settings, rules)
+    if not block or not rules.spares_last_blocks:
+        return (least,)
+    following = (place // block + 1) * block + _spared_blocks(settings, rules)
+    return (least, following) if following > least else (least,)
+
+
+def _spared_blocks(settings: Settings, rules: Rules) -> int:
+    """Tokens before the last boundary that are not aligned either."""
+    return settings.block_alignment if shifted(settings, rules).shift else 0
+
+
+def _aligned_stop(settings: Settings, rules: Rules, place: int, num_tokens: int) -> int:
+    """Where a chunk that is cut at a place ends in a prompt."""
+    block = block_after_cut(settings, rules)
+    if not block:
+        return place
+    if rules.spares_last_blocks:
+        last = num_tokens - num_tokens % block - _spared_blocks(settings, rules)
+        if place >= last:
+            return place
+    return place - place % block
 
 
 def budget_at_start(settings: Settings, rules: Rules) -> Iterator[Stop]:
@@ -96,11 +179,16 @@ def budget_at_start(settings: Settings, rules: Rules) -> Iterator[Stop]:
             continue
         if layout is None:
             continue
+        aligned = "aligned-" if block_after_cut(settings, rules) else ""
         yield Stop(
             "encoder-budget-at-start",
             "the first chunk would end where it starts, because the encoder cannot take all items "
             "in one pass; nothing is taken, again and again",
-            ("progress.budget-stays", "progress.budget-goes-on", "progress.rows-in-reach"),
+            (
+                f"progress.{aligned}budget-stays",
+                f"progress.{aligned}budget-goes-on",
+                "progress.rows-in-reach",
+            ),
             layout,
             ("encoder_budget", "release", "shift", "items_per_prompt", "block_alignment"),
         )
@@ -109,20 +197,14 @@ def budget_at_start(settings: Settings, rules: Rules) -> Iterator[Stop]:
 
 def _at_start(settings: Settings, rules: Rules, *, starts_inside: bool) -> Layout | None:
     """Items side by side with one row more than the encoder budget, the last one cut to nothing."""
-    rows, budget = settings.largest_rows, settings.encoder_budget
-    cut, block = shifted(settings, rules).cut, block_after_cut(settings, rules)
-    for lead in range(max(block, 1)):
-        for last in range(rows, 0, -1):
-            place = lead + budget + 1 - last
-            items = side_by_side(lead, budget + 1 - last, rows)
-            stop = max(place - cut, 0)
-            if block:
-                stop -= stop % block
-            if not items or not settings.allows(place + last, len(items) + 1):
-                continue
-            if stop == 0 or (starts_inside and stop < items[0].end):
-                return alone(place + last, *items, Place(place, last, last), prefix_hit=stop)
-    return None
+
+    def stops(row: _Row) -> bool:
+        return row.stop == 0 or (starts_inside and row.stop < row.first_end)
+
+    row = _smallest_row(settings, rules, settings.encoder_budget, stops)
+    if row is None:
+        return None
+    return alone(row.num_tokens, *row.items(settings), prefix_hit=row.stop)
 
 
 def _within_shift(settings: Settings, shift: int, *, starts_inside: bool) -> Layout | None:

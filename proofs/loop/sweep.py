@@ -185,9 +185,7 @@ def deviations(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[Deviati
                 yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {told}")
 
 
-def came_back(
-    recorded: Recorded, entry: Mapping[str, Any]
-) -> Iterator[tuple[RecordedFault, str]]:
+def came_back(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[tuple[RecordedFault, str]]:
     """Faults, each with a claim, that show on a release that is recorded as good."""
     for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
         if fault.expected(entry["release"]) is not False:
