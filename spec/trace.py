@@ -109,8 +109,9 @@ def require_writable(path: Path) -> None:
         os.close(handle)
         Path(name).unlink()
     except OSError as error:
+        what = "written" if path.exists() else "created"
         raise InputError(
-            f"{path}: cannot be written ({error.strerror}); choose a folder that you may write to"
+            f"{path}: cannot be {what} ({error.strerror}); choose a folder that you may write to"
         ) from None
 
 

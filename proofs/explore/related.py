@@ -1,8 +1,9 @@
 """Every round of a graph is laid against the relation that the unbounded proofs are about.
 
 A round is looked at once, from one way that leads to where it begins. That is enough: whichever way
-leads to a state of the graph, the projections stand there alike but for what they only remember,
-and that is checked, too. So every step of every run in the scope lies in the relation.
+leads to a state of the graph, projections, book and passes in flight stand there alike but for what
+is only remembered, and that is checked, too. So every step of every run in the scope lies in the
+relation.
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 Which features are referenced, encoded, loaded or duplicates, how many tokens run and how much
 encoder budget is left is compared with the rule. Whatever a call does otherwise, harmless or not,
 is a difference.
+
+All numbers are unbounded, within the shapes of :data:`proofs.source.call_scenario.SHAPES`: text
+alone; one feature that is dense, masked, with a store of encoder outputs, or of an encoder-decoder
+model; two dense ones of one hash or of two. Not looked at: two with masks or with a store, three
+and more, features without a row, encoder-decoder items that start past 0, and a shift above 1 in
+releases without a reservation, which have no drafter that needs it.
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ def scheduled_inputs_piece(
         release: the source.
         instances: those to compare with, in this order, up to the first that it equals.
     """
-    question = Question(NAME, "scheduling call", "up to two features, one call")
+    question = Question(NAME, "scheduling call", "one call: text, one feature, two dense ones")
     try:
         require_known_calls(release)
         replies, equal = _compare(release, instances)

@@ -103,6 +103,13 @@ class Ledger:
         other._promised, other._asking = list(self._promised), self._asking
         return other
 
+    def stands_like(self, other: Ledger) -> bool:
+        """Whether both keep the same entries for the same occurrences, to be evicted in one order.
+
+        Asked between two passes, when nothing is promised or chosen.
+        """
+        return self.entries == other.entries and self._idle == other._idle
+
     @property
     def free(self) -> int:
         """Rows of no entry."""

@@ -65,14 +65,19 @@ class Run:
         return other
 
     def parts_from(self, other: Run) -> str | None:
-        """What tells this run's projections from those of another, or ``None``.
+        """What tells this run from another in what a later step may ask for, or ``None``.
 
-        Of what only remembers the past, and no transition asks for, nothing is said.
+        Of what only remembers the past nothing is said; passes in flight go by their order.
         """
         for own, one in self.projections.items():
             parts = apart(one.state, other.projections[own].state)
             if parts is not None:
                 return f"request {own[0]}, feature {own[1]}: {parts}"
+        for request, (mine, theirs) in enumerate(zip(self._flights, other._flights, strict=True)):
+            if list(mine.values()) != list(theirs.values()):
+                return f"request {request}: passes in flight {mine} or {theirs}"
+        if not self._ledger.stands_like(other._ledger):
+            return "the entries of the book are kept for others, or in another order"
         return None
 
     def observe(self, step: Step) -> bool:
