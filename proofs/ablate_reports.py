@@ -9,6 +9,7 @@ from pathlib import Path
 from proofs.ablate.cells import Cell
 from proofs.ablate.confirm import AS_GOOD, reference_of
 from proofs.ablate.decide import Decided, DisagreementError, Shown
+from proofs.ablate.present import row_of
 from proofs.report.evidence import NO_EVIDENCE, Evidence
 from proofs.report.origin import Origin
 from proofs.reporting import finish, written_runs
@@ -46,17 +47,46 @@ def report_cells(decided: Sequence[Decided], folder: Path) -> list[str]:
         # Cells may have runs of their own for one fault; the first is shown.
         key = example.finding.fingerprint
         known = examples.setdefault(key, example)
-        told = _told(example, len(its), is_shown=known is example)
-        evidence[key] = Evidence((*evidence.get(key, NO_EVIDENCE).shown, told))
+        told = _told(example, [cell for cell, _ in its], is_shown=known is example)
+        evidence[key] = Evidence((*evidence.get(key, NO_EVIDENCE).shown, *told))
     origin = Origin("the reference with guards of the matrix", recorded=True)
     written = written_runs(list(examples.values()), origin, None, folder, evidence=evidence)
     return finish(written, origin, folder)
 
 
-def _told(example: LoopCounterexample, number: int, *, is_shown: bool) -> str:
-    cells = counted(number, "cell")
+def _told(example: LoopCounterexample, its: Sequence[Cell], *, is_shown: bool) -> tuple[str, ...]:
+    """In which cells the model found a run, and how the run that is shown is made again."""
+    columns: dict[str, dict[str, None]] = {}
+    for cell in its:
+        columns.setdefault(" ".join(row_of(cell)), {})[_column(cell)] = None
+    rows = "; ".join(f"{row}, {' '.join(names)}" for row, names in columns.items())
+    number = counted(sum(map(len, columns.values())), "cell")
     run = "this run" if is_shown else f"the run {describe_scenario(example.trace.scenario)}"
-    return f"The model found {run} in {cells} of the matrix, and the reference repeats it"
+    told = (
+        f"The model found {run} in {number} of the matrix, and the reference repeats it: {rows} "
+        "(margin, cut, reservation and tolerance, then ks:kg)"
+    )
+    if not is_shown:
+        return (told,)
+    return told, (
+        "The command below judges the recorded run again; "
+        f"`{_command(its[0])}` looks for it anew and runs it on the reference"
+    )
+
+
+def _command(cell: Cell) -> str:
+    """The command that decides the cell."""
+    margin, cut, reservation, tolerance = row_of(cell)
+    shift, look_ahead = cell.scheduling.scheduler_lookahead, cell.gather_lookahead
+    return (
+        f"residency ablate --margin {margin} --shift {shift} --look-ahead {look_ahead} "
+        f"--cut {cut} --reservation {reservation} --tolerance {tolerance}"
+    )
+
+
+def _column(cell: Cell) -> str:
+    """The cell's column of the matrix."""
+    return f"{cell.scheduling.scheduler_lookahead}:{cell.gather_lookahead}"
 
 
 def _all_shown(decided: Sequence[Decided]) -> Iterator[tuple[Cell, bool, Shown]]:
@@ -82,7 +112,7 @@ def _example(cell: Cell, tolerates_boundary: bool, shown: Shown) -> LoopCountere
 
 
 def _name(cell: Cell, tolerates_boundary: bool) -> str:
-    """The guards in words."""
+    """The cell as the matrix has it, since a table cuts what is long, and the guards in words."""
     scheduling = cell.scheduling
     guards = [
         f"a margin of {counted(scheduling.margin, 'token')}",
@@ -90,4 +120,4 @@ def _name(cell: Cell, tolerates_boundary: bool) -> str:
         _RESERVATIONS[scheduling.reservation],
         "boundary misses skipped" if tolerates_boundary else "boundary misses raised",
     ]
-    return f"the reference with {', '.join(guards)}"
+    return f"{' '.join(row_of(cell))}, {_column(cell)}: the reference with {', '.join(guards)}"

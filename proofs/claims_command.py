@@ -14,7 +14,7 @@ from proofs.ledger_present import print_gaps, print_table, record_lines, to_json
 from spec.errors import InputError
 from spec.loop.claims import any_claim
 from spec.trace import require_writable, write_atomically
-from spec.verdict import Verdict, exit_code
+from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
@@ -38,7 +38,8 @@ def claims(context: click.Context, claim: str | None, json_file: Path | None) ->
         if json_file is not None:
             require_writable(json_file)
     except InputError as error:
-        raise click.UsageError(str(error)) from None
+        click.echo(f"Error: {error}", err=True)
+        context.exit(USAGE_EXIT_CODE)
     console = Console()
     ledger = build_ledger()
     records = ledger.claims if claim is None else (ledger.claim(claim),)

@@ -40,7 +40,7 @@ class _LateCommands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED_EXIT_CODE)
 
 

@@ -7,6 +7,7 @@ vLLM runs in a process of its own, all scenarios in one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,12 +40,15 @@ class Wanted:
         mechanism: how, where that is known; another one does where this one does not show.
         scenarios: legal scenarios, the likeliest first.
         shrinks: whether to look for the smallest run that breaks it in the same way.
+        signs: a regular expression that the mechanism has to contain; a violation by another one
+            does not count. ``None`` takes any.
     """
 
     claim: str
     mechanism: str | None
     scenarios: tuple[Scenario, ...]
     shrinks: bool = False
+    signs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,16 @@ class Shown:
         index: which of the scenarios it began with.
         num_run: scenarios that the target ran.
         reasons: why it did not run others.
+        seen: claim and mechanism of every violation in the runs, wanted or not.
+        is_done: whether all scenarios had their turn, unless one was enough.
     """
 
     example: LoopCounterexample | None = None
     index: int = 0
     num_run: int = 0
     reasons: tuple[str, ...] = ()
+    seen: tuple[tuple[str, str], ...] = ()
+    is_done: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ def drive(
         if should_stop():
             break
         report_progress("runs of the engine", len(done), len(job.wanted))
-        done.append(shown_on(target, one, job.runners, job.tensors))
+        done.append(shown_on(target, one, job.runners, job.tensors, should_stop))
     return tuple(done)
 
 
@@ -105,7 +113,13 @@ def driven(
     report_progress: ReportProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> tuple[Shown, ...]:
-    """What became of each, in their order, with the reason where the vLLM could not be run."""
+    """What became of each, in their order, with the reason where the vLLM could not be run.
+
+    Args:
+        job: what is wanted of a vLLM.
+        report_progress: told what is run.
+        should_stop: asked whether to stop early; what was not run then is not done.
+    """
     done: tuple[Shown, ...] = ()
     reason = "it was not run"
     if job.wanted:
@@ -114,7 +128,7 @@ def driven(
             done = answer.value or ()
             reason = answer.refused or answer.failed or reason
     missing = len(job.wanted) - len(done)
-    return (*done, *([Shown(reasons=(reason,))] * missing))
+    return (*done, *([Shown(reasons=(reason,), is_done=False)] * missing))
 
 
 def shown_on(
@@ -122,6 +136,7 @@ def shown_on(
     wanted: Wanted,
     runners: Sequence[Runner] = RUNNERS,
     tensors: TensorSettings | None = None,
+    should_stop: ShouldStop = lambda: False,
 ) -> Shown:
     """The first scenario in which the claim is broken, as the target runs it.
 
@@ -130,19 +145,25 @@ def shown_on(
         wanted: the claim and its scenarios.
         runners: whose order and gathers run.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.
+        should_stop: asked before each run whether to leave it at what there is.
     """
     num_run = 0
     reasons: dict[str, None] = {}
+    seen: dict[tuple[str, str], None] = {}
     for index, scenario in enumerate(wanted.scenarios):
+        if should_stop():
+            return Shown(None, 0, num_run, tuple(reasons), tuple(seen), is_done=False)
         replayed = _replayed(target, scenario, runners, tensors)
         num_run += any(one.trace is not None for one in replayed)
         reasons |= {str(r.reason): None for r in replayed if r.trace is None and r.reason}
-        example = _example(replayed, wanted.claim, wanted.mechanism)
+        examples = examples_of(tuple(replayed))
+        seen |= {(one.finding.claim, one.finding.mechanism): None for one in examples}
+        example = _example(examples, wanted)
         if example is not None:
             if wanted.shrinks:
-                example = _smallest(target, example, runners, tensors)
-            return Shown(example, index, num_run, tuple(reasons))
-    return Shown(None, 0, num_run, tuple(reasons))
+                example = _smallest(target, example, runners, tensors, should_stop)
+            return Shown(example, index, num_run, tuple(reasons), tuple(seen))
+    return Shown(None, 0, num_run, tuple(reasons), tuple(seen))
 
 
 def _replayed(
@@ -155,12 +176,15 @@ def _replayed(
     return replay_on_loop(document, target, runners, tensors, MAX_PASSES)
 
 
-def _example(
-    replayed: Sequence[Replayed], claim: str, mechanism: str | None
-) -> LoopCounterexample | None:
+def _example(examples: Sequence[LoopCounterexample], wanted: Wanted) -> LoopCounterexample | None:
     """The violation of the claim, by the mechanism where it shows."""
-    found = [one for one in examples_of(tuple(replayed)) if one.finding.claim == claim]
-    return min(found, key=lambda one: one.finding.mechanism != mechanism, default=None)
+    found = [
+        one
+        for one in examples
+        if one.finding.claim == wanted.claim
+        and (wanted.signs is None or re.search(wanted.signs, one.finding.mechanism))
+    ]
+    return min(found, key=lambda one: one.finding.mechanism != wanted.mechanism, default=None)
 
 
 def _smallest(
@@ -168,14 +192,18 @@ def _smallest(
     example: LoopCounterexample,
     runners: Sequence[Runner],
     tensors: TensorSettings | None,
+    should_stop: ShouldStop,
 ) -> LoopCounterexample:
-    """The same violation in the smallest run that leaving parts out comes to."""
+    """The same violation in the smallest run that leaving parts out comes to in time."""
     key = example.finding.claim, example.finding.mechanism
     alone = (example.trace.runner,)
 
     def shows(scenario: Scenario) -> bool:
+        if should_stop():
+            return False  # Nothing smaller is looked for any more.
         return find_again(run_and_judge(target, scenario, alone, tensors), key) is not None
 
     smallest = reduce_scenario(example.trace.scenario, shows, MOST_TRIES)
-    again = _example(_replayed(target, smallest, runners, tensors), *key)
-    return example if again is None else again
+    found = examples_of(tuple(_replayed(target, smallest, runners, tensors)))
+    same = (one for one in found if (one.finding.claim, one.finding.mechanism) == key)
+    return next(same, example)

@@ -205,11 +205,12 @@ def lint_config(
 ) -> None:
     """Say whether an engine with these settings can stand still for ever, by proof.
 
-    Takes the flags of a `vllm serve` line as they are, and tells which it did not look at. Prints
-    the smallest prompt that stalls, the theorems that say so and what to change.
+    Takes a `vllm serve` line as it is, and tells which flags it did not look at. Prints the
+    smallest prompt that stalls, the theorems that say so and what to change.
 
-    Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, and 3 when
-    the theorems do not settle it.
+    Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, 3 when the
+    theorems do not settle it, 5 when --report runs an engine that does not stop as they say, and
+    130 after Ctrl-C.
     """
     try:
         files = MachineFiles(junit_file, sarif_file, report_folder)

@@ -15,7 +15,7 @@ from proofs.runner import print_result, print_summary, run_obligations
 from proofs.solvers import RESOURCE_LIMIT, require_solvers
 from spec.errors import InputError
 from spec.trace import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ def run(
             print_result(result, console, show_ablations)
     except KeyboardInterrupt:
         interrupted = True
-        console.print("interrupted")
+        console.print("Interrupted.")
     print_summary(results, len(obligations), console)
     if json_file is not None:
         write_atomically(json_file, to_json(results))
@@ -100,11 +100,12 @@ def run(
 
 
 def run_or_usage_error(**options: Any) -> int:
-    """:func:`run`, with wrong input reported as a usage error (exit code 2, no traceback)."""
+    """:func:`run`, with wrong input reported on one line (exit code 2, no traceback)."""
     try:
         return run(**options)
     except InputError as error:
-        raise click.UsageError(str(error)) from None
+        click.echo(f"Error: {error}", err=True)
+        return USAGE_EXIT_CODE
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

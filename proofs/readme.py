@@ -31,6 +31,7 @@ README = ROOT / "README.md"
 RELEASES = ROOT / "tests" / "recorded" / "releases.json"
 ABLATION = ROOT / "tests" / "recorded" / "ablation.json"
 FOUND = ROOT / "tests" / "recorded" / "found" / "index.json"
+MUTANTS = ROOT / "tests" / "recorded" / "source_mutants.json"
 
 _ROOMS: dict[Room, str] = {
     "rules": "the rules",
@@ -175,6 +176,18 @@ def _pairs(pairs: Any) -> str:
     return "; ".join(f"`{claim}` ({', '.join(parts)})" for claim, parts in by_claim.items())
 
 
+def _mutants() -> str:
+    """How many mutants of a release's scheduling code turn a proof of it red."""
+    data: dict[str, Any] = json.loads(MUTANTS.read_text(encoding="utf-8"))
+    mutants = data["mutants"]
+    by_claim = sum(one["claim"] is not None for one in mutants)
+    red = sum(one["claim"] is not None or one["rule"] is not None for one in mutants)
+    return (
+        f"Of {len(mutants)} mutants of that code in {data['release']}, {red} turn it red, or a "
+        f"claim ({by_claim}); the other {len(mutants) - red} are proved equal."
+    )
+
+
 def _outside() -> str:
     """In which conjuncts the recorded runs of each release leave the relation."""
     return _table(
@@ -195,6 +208,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "answers": _answers,
     "counts": _counts,
     "releases": _releases,
+    "mutants": _mutants,
     "found": _found,
     "picture": story,
     "ablation": _ablation,

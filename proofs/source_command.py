@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -17,7 +17,7 @@ from impl.vllm.fetch import fetch
 from impl.vllm.source import Source, from_directory
 from proofs.prove_command import prove_options, run_or_usage_error
 from proofs.report.checked import checked_source
-from proofs.report.publish import NO_FILES, MachineFiles, publish
+from proofs.report.publish import NO_FILES, MachineFiles, publish, tell_pages
 from proofs.search.results import ALL_PARTS, CheckSettings
 from proofs.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
@@ -27,8 +27,9 @@ from proofs.source.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.source.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from spec.errors import InputError
+from spec.loop.claims import BY_ID as LOOP_CLAIMS
 from spec.trace import write_atomically
-from spec.verdict import exit_code
+from spec.verdict import USAGE_EXIT_CODE, exit_code
 
 
 def named_source(release_or_folder: str) -> Source:
@@ -108,11 +109,11 @@ def prove_command(
             (report_folder, "--report shows what a vLLM does; add --source-of"),
         ):
             if given is not None:
-                raise click.UsageError(refusal)
+                _refuse(context, refusal)
         context.exit(run_or_usage_error(**options))
     for name, option in _ONLY_FOR_RULES.items():
         if options[name]:
-            raise click.UsageError(f"{option} cannot be used with --source-of")
+            _refuse(context, f"{option} cannot be used with --source-of")
     try:
         files = MachineFiles(options["junit_file"], sarif_file, report_folder)
         files.require_writable(options["json_file"], scenario_folder)
@@ -127,8 +128,14 @@ def prove_command(
             with_rules=not options["claims"],
         )
     except InputError as error:
-        raise click.UsageError(str(error)) from None
+        _refuse(context, str(error))
     context.exit(code)
+
+
+def _refuse(context: click.Context, why: str) -> NoReturn:
+    """End the command with one line that says what is wrong with its input."""
+    click.echo(f"Error: {why}", err=True)
+    context.exit(USAGE_EXIT_CODE)
 
 
 _ONLY_FOR_RULES = {
@@ -187,6 +194,8 @@ def prove_source(
         from proofs.source_reports import report_source
 
         sections = report_source(report, source, files.folder)
+        refuted = [result for result in report.results if result.finding is not None]
+        tell_pages(len(refuted), len(sections))
     checked = checked_source(report, source.package, source.release)
     publish(f"{source.name}: the claims on its source", [checked], files, sections)
     return code
@@ -219,12 +228,15 @@ def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
         InputError: an unknown claim, or one that no source proof is about.
     """
     parts = tuple(part for part, asked in _ON_PASSES.items() if set(claims) & set(asked))
-    known = {claim for asked in _ON_PASSES.values() for claim in asked}
+    of_parts = {claim for part in ALL_PARTS for claim in CheckSettings().claims_of(part)}
+    known = of_parts.union(*_ON_PASSES.values())
     settings = CheckSettings(claims=tuple(claims))
     of_functions = tuple(part for part in settings.parts if settings.claims_of(part))
     for claim in claims:
         if claim not in known:
-            CheckSettings(claims=(claim,)).validate()
+            accepted = ", ".join(sorted(known))
+            what = "no source proof is about" if claim in LOOP_CLAIMS else "unknown"
+            raise InputError(f"{what} claim {claim!r}; known claims: {accepted}")
     return (*of_functions, *parts)
 
 

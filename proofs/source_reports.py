@@ -71,6 +71,8 @@ def report_source(report: SourceReport, source: Source, folder: Path) -> list[st
 
     Raises:
         InputError: a file cannot be written.
+        KeyboardInterrupt: it was interrupted; findings on functions, and those on passes that were
+            run until then, have their pages.
     """
     origin = vllm_origin(VllmName(source))
     info: TargetInfo = {
@@ -84,7 +86,10 @@ def report_source(report: SourceReport, source: Source, folder: Path) -> list[st
     written = write_function_reports(functions, folder, info)
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
-    for one in _drive(on_passes, source):
+    found, was_interrupted = _drive(on_passes, source)
+    for one in found:
+        if not one.shown.is_done and was_interrupted:
+            continue
         example = one.shown.example
         if example is not None:
             key = example.finding.fingerprint
@@ -94,14 +99,28 @@ def report_source(report: SourceReport, source: Source, folder: Path) -> list[st
         else:
             written.append(_without_run(one, source, origin, folder))
     runs = written_runs(
-        list(examples.values()), origin, VllmName(source), folder, evidence=evidence
+        list(examples.values()),
+        origin,
+        VllmName(source),
+        folder,
+        there=examples if was_interrupted else (),  # Nothing is run beside what there is.
+        evidence=evidence,
     )
     written = [*runs, *written]
-    return finish(written, origin, folder) if written else []
+    sections = finish(written, origin, folder) if written else []
+    if was_interrupted:
+        raise KeyboardInterrupt
+    return sections
 
 
-def _drive(found: Sequence[tuple[SourceResult, Finding]], source: Source) -> list[_Driven]:
-    """Run what each finding is about on the engine of the source, in one process."""
+def _drive(
+    found: Sequence[tuple[SourceResult, Finding]], source: Source
+) -> tuple[list[_Driven], bool]:
+    """Run what each finding is about on the engine of the source, in one process.
+
+    Returns:
+        What became of each, and whether it was interrupted.
+    """
     likenesses = [_likenesses(finding) for _, finding in found]
     wanted = tuple(
         Wanted(finding.claim, finding.mechanism, tuple(one.scenario for one in its), shrinks=True)
@@ -109,12 +128,12 @@ def _drive(found: Sequence[tuple[SourceResult, Finding]], source: Source) -> lis
     )
     with progress_bar() as report_progress, interrupts() as interrupted:
         shown = driven(DriveJob(VllmName(source), wanted), report_progress, interrupted)
-        if interrupted():
-            raise KeyboardInterrupt
-    return [
+        was_interrupted = interrupted()
+    done = [
         _Driven(result, finding, its, one)
         for (result, finding), its, one in zip(found, likenesses, shown, strict=True)
     ]
+    return done, was_interrupted
 
 
 def _likenesses(finding: Finding) -> tuple[Likeness, ...]:
@@ -126,7 +145,7 @@ def _likenesses(finding: Finding) -> tuple[Likeness, ...]:
 
 def _evidence(one: _Driven, example: LoopCounterexample, known: Sequence[str]) -> tuple[str, ...]:
     """How the proof came to a run, and where the run is not the proof's own case."""
-    told = (_told(one.result, one.finding),)
+    told = (_told(one.result, one.finding), *_otherwise(one.finding, example))
     if known:
         return told
     likeness = one.likenesses[one.shown.index]
@@ -140,10 +159,21 @@ def _evidence(one: _Driven, example: LoopCounterexample, known: Sequence[str]) -
         if likeness.scenario == one.finding.case:
             began = "The engine breaks it in that very scenario"
         run = (
-            f"{began}, which was then made smaller for as long as the claim stayed broken in the "
-            "same way: this run is what is left of it"
+            f"{began}, which was then made smaller for as long as the engine broke the claim in "
+            "the way that this run shows: it is what is left of it"
         )
     return (*told, run)
+
+
+def _otherwise(finding: Finding, example: LoopCounterexample) -> tuple[str, ...]:
+    """Where what the engine does is not told in the words of the proof, how each tells it."""
+    shown = example.finding.mechanism
+    if shown == finding.mechanism:
+        return ()
+    told = f"on the engine, {shown}; in the proof, {finding.mechanism}"
+    if isinstance(finding.case, Scenario):
+        return (f"The engine breaks the claim in another way than the proof's run: {told}",)
+    return (f"Case and run are told in words of their own, and may be two faults: {told}",)
 
 
 def _told(result: SourceResult, finding: Finding) -> str:

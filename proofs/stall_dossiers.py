@@ -6,7 +6,7 @@ disagree, and nothing of the verdict is to be believed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -15,16 +15,20 @@ from proofs.driving import DriveJob, Shown, Wanted, driven
 from proofs.lint_config.kinds import Stop
 from proofs.lint_config.layouts import as_scenario
 from proofs.lint_config.settings import Settings
+from proofs.lint_config.signs import SIGNS
 from proofs.loop.jobs import VllmName
 from proofs.loop_check_command import named_vllms
 from proofs.report.evidence import NO_EVIDENCE, Evidence
 from proofs.report.origin import vllm_origin
 from proofs.reporting import finish, written_runs
+from proofs.search.loop.describe import describe_scenario
 from proofs.search.loop.results import LoopCounterexample
+from proofs.terminal import interrupts, progress_bar
 from spec.errors import InputError
+from spec.loop.scenario import Scenario
 from spec.verdict import Verdict
 
-_CLAIMS = ("no-stall", "no-error")
+_STOPPED = ("no-stall", "no-error")
 """How an engine stops: it stands still, or an assertion ends it."""
 
 
@@ -33,6 +37,8 @@ def report_stops(
 ) -> tuple[list[str], bool]:
     """Write the report on each stuck state, and print the names of the files.
 
+    A prompt that the engine would not take has no run, and is only named.
+
     Args:
         settings: the engine's settings.
         stops: the stuck states, each with its smallest prompt.
@@ -40,46 +46,78 @@ def report_stops(
         folder: where the reports go.
 
     Returns:
-        The texts for a pull request, and whether the engine stops at every prompt.
+        The texts for a pull request, and whether the engine stops at every prompt that it takes,
+        as the theorems say.
 
     Raises:
         InputError: a file cannot be written, or the release cannot be run.
+        KeyboardInterrupt: it was interrupted.
     """
     (vllm,) = named_vllms((release,), None, None)
+    runs = tuple(_legal(settings, stops))
     wanted = tuple(
-        Wanted(claim, None, (as_scenario(stop.layout, settings),))
-        for stop in stops
-        for claim in _CLAIMS
+        Wanted(sign.claim, None, (scenario,), signs=sign.mechanism)
+        for stop, scenario in runs
+        for sign in (SIGNS[stop.name],)
     )
-    shown = driven(DriveJob(vllm, wanted))
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        shown = driven(DriveJob(vllm, wanted), report_progress, interrupted)
+        if interrupted():
+            raise KeyboardInterrupt
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
     is_shown = True
-    for number, stop in enumerate(stops):
-        of_stop = shown[number * len(_CLAIMS) : (number + 1) * len(_CLAIMS)]
-        example = next((one.example for one in of_stop if one.example is not None), None)
-        if example is None:
-            _refuse_unrun(vllm, of_stop)
+    for (stop, scenario), one in zip(runs, shown, strict=True):
+        if one.example is None:
+            _refuse_unrun(vllm, one)
             is_shown = False
-            told = f"{Verdict.ERROR.name} {vllm.source.name} does not stop at: {stop.name}"
-            click.echo(told, err=True)
+            click.echo(f"{Verdict.ERROR.name} {_unlike(vllm, stop, one)}", err=True)
             continue
-        key = example.finding.fingerprint
-        examples.setdefault(key, example)
+        key = one.example.finding.fingerprint
+        run = "this run" if key not in examples else "another run that stops in the same way"
+        examples.setdefault(key, one.example)
         known = evidence.get(key, NO_EVIDENCE).shown
-        said = f"By theorem these settings can stall ({', '.join(stop.theorems)}): {stop.sentence}"
-        evidence[key] = Evidence((*known, said.rstrip(".")))
+        said = (
+            f"By theorem these settings can stall ({', '.join(stop.theorems)}): "
+            f"{stop.sentence.rstrip('.')}; {run} is its smallest prompt, "
+            f"{describe_scenario(scenario)}"
+        )
+        evidence[key] = Evidence((*known, said))
     origin = vllm_origin(vllm)
     written = written_runs(list(examples.values()), origin, vllm, folder, evidence=evidence)
     return finish(written, origin, folder), is_shown
 
 
-def _refuse_unrun(vllm: VllmName, shown: Sequence[Shown]) -> None:
+def _legal(settings: Settings, stops: Sequence[Stop]) -> Iterator[tuple[Stop, Scenario]]:
+    """The stuck states with their scenarios; those that no engine would take are told."""
+    for stop in stops:
+        scenario = as_scenario(stop.layout, settings)
+        try:
+            scenario.validate()
+        except InputError as error:
+            click.echo(f"no report on {stop.name}: its prompt cannot be run: {error}", err=True)
+            continue
+        yield stop, scenario
+
+
+def _unlike(vllm: VllmName, stop: Stop, shown: Shown) -> str:
+    """That the engine does not do what a theorem says, and what it does instead."""
+    sign = SIGNS[stop.name]
+    stalls = [f"{claim}: {how}" for claim, how in shown.seen if claim in _STOPPED]
+    if not stalls:
+        return f"{vllm.source.name} does not stop at: {stop.name}"
+    return (
+        f"{vllm.source.name} does not stop as the theorems say at: {stop.name} "
+        f"({'; '.join(stalls)}; expected is {sign.claim})"
+    )
+
+
+def _refuse_unrun(vllm: VllmName, shown: Shown) -> None:
     """Tell why the engine could not be run, where it could not.
 
     Raises:
         InputError: it could not.
     """
-    reasons = {reason: None for one in shown for reason in one.reasons if not one.num_run}
-    if reasons:
-        raise InputError(f"no report: {vllm.source.name} cannot be run: {'; '.join(reasons)}")
+    if shown.reasons and not shown.num_run:
+        why = "; ".join(shown.reasons)
+        raise InputError(f"no report: {vllm.source.name} cannot be run: {why}")

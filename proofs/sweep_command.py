@@ -145,11 +145,14 @@ def sweep(
         print_sweep(done)
         print_findings(done)
         print_deviations(recorded, done, found)
-        sections = []
+        sections: list[str] = []
+        all_again = True
         if report_folder is not None:
             from proofs.sweep_reports import report_sweep
 
-            sections = report_sweep(vllms, recorded, done, seed, chosen, tensors, report_folder)
+            sections, all_again = report_sweep(
+                vllms, recorded, done, seed, chosen, tensors, report_folder
+            )
         checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
         publish("a sweep over releases", checked, files, sections)
         for name, reason in unfinished.items():
@@ -162,22 +165,29 @@ def sweep(
         sys.exit(INTERRUPTED_EXIT_CODE)
     if was_interrupted:
         sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(_code(recorded, done, found, bool(unfinished)))
+    sys.exit(_code(recorded, done, found, bool(unfinished) or not all_again))
 
 
 def _code(
     recorded: Recorded,
     done: Sequence[Mapping[str, Any]],
     found: Sequence[Deviation],
-    has_unfinished: bool,
+    has_errors: bool,
 ) -> int:
-    """The exit code: of what deviates from the record, of the search, of what could not run."""
+    """The exit code: of what deviates from the record, of the search, of what could not run.
+
+    Args:
+        recorded: scenarios of known faults.
+        done: what each release showed.
+        found: what deviates from the record.
+        has_errors: whether a release could not be run, or a violation did not show again.
+    """
     verdicts = [one.verdict for one in found]
     for entry in done:
         verdicts += searched_verdicts(entry)
         if any(fault.expected(entry["release"]) is not None for fault in recorded.index.faults):
             verdicts.append(Verdict.HELD)  # The record says something of it, and was put to test.
-    if has_unfinished:
+    if has_errors:
         verdicts.append(Verdict.ERROR)
     return exit_code(verdicts)
 

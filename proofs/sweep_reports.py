@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import click
 
 from impl.target import Runner
 from impl.tensors import TensorSettings
-from proofs.driving import DriveJob, Wanted, driven
+from proofs.driving import DriveJob, Shown, Wanted, driven
 from proofs.loop.jobs import VllmName
 from proofs.loop.recorded import Recorded
 from proofs.loop.sweep import came_back
 from proofs.report.origin import vllm_origin
 from proofs.reporting import TargetRuns, report_targets
 from proofs.search.loop.results import LoopCounterexample
+from proofs.terminal import interrupts, progress_bar
 from spec.loop.document import loads
 from spec.verdict import Verdict
 
@@ -35,8 +37,8 @@ def report_sweep(
     runners: tuple[Runner, ...],
     tensors: TensorSettings | None,
     folder: Path,
-) -> list[str]:
-    """Write a report on each violation, release by release; the texts for a pull request.
+) -> tuple[list[str], bool]:
+    """Write a report on each violation, release by release.
 
     Args:
         vllms: what was swept.
@@ -47,30 +49,59 @@ def report_sweep(
         tensors: device, dtype and hidden size.
         folder: where the reports go.
 
+    Returns:
+        The texts for a pull request, and whether every violation showed again.
+
     Raises:
         InputError: a file cannot be written.
+        KeyboardInterrupt: it was interrupted; what was run until then has its pages.
     """
     by_name = {vllm.source.name: vllm for vllm in vllms}
     targets = []
-    for entry in entries:
-        vllm = by_name[str(entry["target"])]
-        wanted = _wanted(recorded, entry)
-        examples: dict[str, LoopCounterexample] = {}
-        for one, shown in zip(
-            wanted, driven(DriveJob(vllm, wanted, runners, tensors)), strict=True
-        ):
-            if shown.example is None:
-                why = "; ".join(shown.reasons) or "it did not show again"
-                told = f"{Verdict.ERROR.name} {vllm.source.name}: no report on {one.claim}: {why}"
-                click.echo(told, err=True)
-            else:
-                examples.setdefault(shown.example.finding.fingerprint, shown.example)
-        targets.append(TargetRuns(list(examples.values()), vllm_origin(vllm, seed), vllm))
-    return report_targets(targets, folder, tensors, apart=len(vllms) > 1)
+    all_again = True
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        for entry in entries:
+            vllm = by_name[str(entry["target"])]
+            wanted = _wanted(recorded, entry)
+            job = DriveJob(vllm, tuple(wanted.values()), runners, tensors)
+            examples: dict[str, LoopCounterexample] = {}
+            for key, shown in zip(wanted, driven(job, report_progress, interrupted), strict=True):
+                why = _why_not(key, wanted[key], shown)
+                if why is None and shown.example is not None:
+                    examples.setdefault(shown.example.finding.fingerprint, shown.example)
+                elif not interrupted():
+                    all_again = False
+                    claim = wanted[key].claim
+                    told = f"{Verdict.ERROR.name} {vllm.source.name}: no report on {claim}: {why}"
+                    click.echo(told, err=True)
+            targets.append(TargetRuns(list(examples.values()), vllm_origin(vllm, seed), vllm))
+        was_interrupted = interrupted()
+    if was_interrupted:
+        # Nothing is run beside what there is.
+        targets = [
+            replace(one, there=[e.finding.fingerprint for e in one.examples]) for one in targets
+        ]
+    sections = report_targets(targets, folder, tensors, apart=len(vllms) > 1)
+    if was_interrupted:
+        raise KeyboardInterrupt
+    return sections, all_again
 
 
-def _wanted(recorded: Recorded, entry: Mapping[str, Any]) -> tuple[Wanted, ...]:
-    """What a release is to show again: each fault once."""
+def _why_not(key: str, wanted: Wanted, shown: Shown) -> str | None:
+    """Why a violation has no page; ``None`` where its run showed it again, and nothing else.
+
+    Runs are deterministic, so that one that does otherwise than before is an error of its own.
+    """
+    if shown.example is None:
+        return "; ".join(shown.reasons) or "it did not show again"
+    finding = shown.example.finding
+    if wanted.mechanism is not None and finding.fingerprint != key:
+        return f"it did not show again; the run now shows another one: {finding.mechanism}"
+    return None
+
+
+def _wanted(recorded: Recorded, entry: Mapping[str, Any]) -> dict[str, Wanted]:
+    """What a release is to show again, each fault once: by fingerprint where it was searched."""
     wanted: dict[str, Wanted] = {}
     for search in entry["searches"]:
         for found in search["findings"]:
@@ -81,4 +112,4 @@ def _wanted(recorded: Recorded, entry: Mapping[str, Any]) -> tuple[Wanted, ...]:
     for fault, claim in came_back(recorded, entry):
         scenario = recorded.scenarios[fault.scenario]
         wanted[f"{fault.name} {claim}"] = Wanted(claim, None, (scenario,))
-    return tuple(wanted.values())
+    return wanted

@@ -109,7 +109,7 @@ def require_writable(path: Path) -> None:
         os.close(handle)
         Path(name).unlink()
     except OSError as error:
-        what = "written" if path.exists() else "created"
+        what = "written" if os.path.exists(path) else "created"  # noqa: PTH110 -- raises for no name
         raise InputError(
             f"{path}: cannot be {what} ({error.strerror}); choose a folder that you may write to"
         ) from None

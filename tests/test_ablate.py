@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from proofs.ablate.scope import scope
 from proofs.cli import main
 from proofs.groups import all_obligations
 from spec.loop.document import load
+from tests.html_pages import text_of
 from tests.record_ablation import recorded
 
 PLAIN = Scheduling(margin=0, scheduler_lookahead=1, cut="plain", reservation="yielding")
@@ -141,6 +143,24 @@ def test_command_tells_a_few_cells(tmp_path: Path) -> None:
     (scenario,) = folder.glob("*/scenario.json")
     assert {path.name for path in scenario.parent.iterdir()} >= {"report.html", "trace.json"}
     assert load(scenario).kind == "scenario"
+
+
+def test_a_page_names_the_cells_it_is_about(tmp_path: Path) -> None:
+    """Wrong: lines of the index look alike, and nobody can run again what a page shows."""
+    asked = "--margin 0 --shift 1 --cut plain --reservation off --tolerance on"
+    result = CliRunner().invoke(main, ["ablate", *asked.split(), "--report", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    index = text_of((tmp_path / "index.html").read_text("utf-8"))
+    pages = [text_of(page.read_text("utf-8")) for page in tmp_path.glob("*/report.html")]
+    first = re.compile(r"0 plain off on, 1:\d: the reference with")
+    assert len(first.findall(index)) == len(pages) > 0
+    for page in pages:
+        assert first.search(page)
+        assert re.search(r"the reference repeats it: 0 plain off on, 1:\d", page)
+        (command,) = set(re.findall(r"residency ablate (--margin .+? --tolerance on)", page))
+        again = CliRunner().invoke(main, ["ablate", *command.split()])
+        assert again.exit_code == 0, again.output
+        assert "broken by" in again.output
 
 
 @pytest.mark.parametrize("arguments", [["--shift", "4"], ["--cut", "oblique"]])

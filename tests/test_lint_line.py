@@ -39,7 +39,10 @@ def told(result: Result) -> str:
         (("--allowed-origins", "a", "b"), "--allowed-origins a b"),
         (("--hf-overrides.a.b", "1"), "--hf-overrides.a.b 1"),
         (("--seed", "-1"), "--seed -1"),
-        (("vllm", "serve", "some/model"), "vllm, serve, some/model"),
+        (("vllm", "serve", "some/model"), ""),
+        (("vllm", "serve", "some/model", "another", "-tp", "4"), "another, -tp 4"),
+        (("vllm", "serve", "-tp", "4"), "-tp 4"),
+        (("serve", "some/model"), "serve, some/model"),
         (("--of-a-fork", "x"), "--of-a-fork x"),
     ],
 )
@@ -125,3 +128,32 @@ def test_a_file_and_the_data_tell_it_too(tmp_path: Path) -> None:
     assert told(result) == "tensor-parallel-size, model, --port 80"
     seen = json.loads(data.read_text(encoding="utf-8"))["not_looked_at"]
     assert seen == ["tensor-parallel-size", "model", "--port 80"]
+
+
+@pytest.mark.parametrize(
+    ("given", "advised"),
+    [
+        ('{"image":4}', """'{"image": 1}' instead of '{"image": 4}'"""),
+        (
+            '{"video":0,"image":3,"audio":2}',
+            (
+                """'{"video": 0, "image": 1, "audio": 0}' instead of """
+                """'{"video": 0, "image": 3, "audio": 2}'"""
+            ),
+        ),
+        (
+            '{"image":{"count":4,"width":512}}',
+            (
+                """'{"image": {"count": 1, "width": 512}}' instead of """
+                """'{"image": {"count": 4, "width": 512}}'"""
+            ),
+        ),
+        ("4", "1 instead of 4"),
+    ],
+)
+def test_a_limit_on_items_is_advised_as_it_was_given(given: str, advised: str) -> None:
+    """Wrong: people paste a number, and the engine that wants a table does not start."""
+    line = ("vllm", "serve", "some/model", "--requests", "1", "--limit-mm-per-prompt", given)
+    result = run("--release", "0.32.0", *EAGLE, *line)
+    assert result.exit_code == 1, result.output
+    assert f"--limit-mm-per-prompt {advised}" in result.output

@@ -175,7 +175,7 @@ def test_command_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         prove_cli, ["--group", "slices", "--json", str(tmp_path / "o.json")]
     )
     assert outcome.exit_code == 130
-    assert "interrupted" in outcome.output
+    assert "Interrupted." in outcome.output
     assert "1 of 5 obligations" in outcome.output
     assert len(json.loads((tmp_path / "o.json").read_text())["obligations"]) == 1
 

@@ -114,7 +114,7 @@ def test_an_output_that_cannot_be_made_is_told_at_once(
     assert isinstance(done.exception, SystemExit)
     last = done.output.strip().splitlines()[-1]
     assert last.startswith("Error: ")
-    assert f"{place}: cannot be written" in last
+    assert f"{place}: cannot be created" in last
     assert "HELD" not in done.output
     assert "PROVED" not in done.output
 

@@ -6,6 +6,7 @@ The reference stands in the place of a vLLM, but for the last tests.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,6 +152,29 @@ def test_a_run_is_made_small_and_stays_the_same_violation() -> None:
     assert (clean.example, clean.num_run) == (None, 2)
 
 
+def test_stopping_early_leaves_a_run_as_small_as_it_is() -> None:
+    """Wrong: Ctrl-C that waits for three hundred runs, or a run that it takes away."""
+    asked = iter([False])
+    larger = replace(RUN, requests=(*RUN.requests, ScenarioRequest(2)))
+    wanted = Wanted("no-stall", None, (larger,), shrinks=True)
+    shown = shown_on(ReferenceLoop([FAULT]), wanted, should_stop=lambda: next(asked, True))
+    assert shown.example is not None
+    assert shown.example.trace.scenario == larger
+    none = shown_on(ReferenceLoop([FAULT]), wanted, should_stop=lambda: True)
+    assert (none.example, none.num_run, none.is_done) == (None, 0, False)
+
+
+def test_another_mechanism_counts_only_without_signs() -> None:
+    """Wrong: what an engine does in another way confirms what was said of it."""
+    target = ReferenceLoop([FAULT])
+    wanted = Wanted("no-stall", None, (RUN,))
+    seen = shown_on(target, wanted).seen
+    (mechanism,) = (how for claim, how in seen if claim == "no-stall")
+    assert shown_on(target, replace(wanted, signs=mechanism)).example is not None
+    other = shown_on(target, replace(wanted, signs="for want of anything else"))
+    assert (other.example, other.seen) == (None, seen)
+
+
 # Reports
 
 
@@ -222,6 +246,38 @@ def test_each_refuted_claim_has_a_page_and_passes_have_a_run(tmp_path: Path) -> 
     test = (folder / stuck / "test_repro.py").read_text("utf-8")
     assert "from vllm" in test
     assert load(folder / stuck / "scenario.json").scenario.requests == RUN.requests
+
+
+@pytest.mark.usefixtures("reference_as_vllm")
+def test_a_run_that_goes_wrong_in_another_way_says_so(tmp_path: Path) -> None:
+    """Wrong: a page says that the engine does what the proof saw, and it does something else."""
+    source, folder = checkout(tmp_path / "made", FAULT), tmp_path / "out"
+    report_source(report_of(source, *RESULTS[1:3]), source, folder)
+    (text,) = pages(folder).values()
+    assert "in another way than the proof's run: on the engine, " in text
+    assert "in the proof, a waiting request gets no tokens" in text
+    assert "told in words of their own, and may be two faults" in text
+    shown = shown_on(ReferenceLoop([FAULT]), Wanted("no-stall", None, (RUN,))).example
+    assert shown is not None
+    same = result("no-stall", "runs drafted whole", RUN, shown.finding.mechanism)
+    report_source(report_of(source, same), source, tmp_path / "same")
+    (text,) = pages(tmp_path / "same").values()
+    assert "in another way" not in text
+
+
+@pytest.mark.usefixtures("reference_as_vllm")
+def test_what_was_done_before_an_interrupt_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: Ctrl-C while the engine runs takes the pages of findings that need no engine."""
+    stops = nullcontext(lambda: True)
+    monkeypatch.setattr("proofs.source_reports.interrupts", lambda: stops)
+    source, folder = checkout(tmp_path / "made", FAULT), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        report_source(report_of(source, *RESULTS), source, folder)
+    (name,) = pages(folder)
+    assert name.startswith("window-exact")
+    assert f"{name}/report.html" in (folder / "index.html").read_text("utf-8")
 
 
 @pytest.mark.usefixtures("reference_as_vllm")

@@ -117,4 +117,4 @@ def test_an_interrupt_ends_the_command_and_its_workers(tmp_path: Path) -> None:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert errors.strip() == "interrupted"
+    assert errors.strip() == "Interrupted."

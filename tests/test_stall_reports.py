@@ -6,7 +6,10 @@ The reference with the release's faults stands in the place of the release.
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +19,19 @@ from impl.loop_target import LoopTarget
 from impl.reference.loop_target import ReferenceLoop
 from impl.vllm.source import Source
 from proofs.cli import main
+from proofs.driving import Wanted, shown_on
+from proofs.lint_config import stops
+from proofs.lint_config.judge import Setup, judge
+from proofs.lint_config.layouts import Layout, as_scenario
+from proofs.lint_config.releases import rules_of
+from proofs.lint_config.settings import Settings
+from proofs.lint_config.signs import SIGNS, Sign
 from proofs.loop.jobs import VllmName
 from proofs.report.links import Links
+from proofs.search.loop.describe import describe_scenario
 from spec.errors import InputError
 from tests.html_pages import text_of
+from tests.lint_grid import SWITCHES, reference_cells
 from tests.reference_as_vllm import replace_all
 
 SETTINGS = (
@@ -30,6 +42,20 @@ SETTINGS = (
 EAGLE = ("--speculative-config", '{"method":"eagle","num_speculative_tokens":1}')
 FAULTS = ("deferred-free-margin", "shifted-cut")
 """What 0.32.0 does: references stay longer, and a chunk ends before a refused item."""
+
+SETUP = Setup(
+    Settings(
+        *(8, 8, 4, 4, 4),
+        num_drafts=1,
+        shift=1,
+        num_requests=1,
+        items_per_prompt=2,
+        prefix_hits=False,
+    ),
+    rules_of("0.32.0"),
+    "0.32.0",
+)
+"""The same as data."""
 
 
 def lint(monkeypatch: pytest.MonkeyPatch, faults: tuple[str, ...] | None, *words: object) -> Result:
@@ -113,3 +139,78 @@ def test_a_verdict_is_told_to_other_tools_without_an_engine(
     words = ("--encoder-cache-size", 64, "--junit", safe)
     assert lint(monkeypatch, None, *words).exit_code == 0
     assert not list(ElementTree.parse(safe).iter("failure"))
+
+
+WHOLE = ("--disable-chunked-mm-input", "--largest-item", 16)
+"""An item that no engine takes: it exceeds the token budget, and must not be split."""
+
+
+def test_a_prompt_that_cannot_be_run_takes_no_other_with_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Wrong: one illegal prompt, and nothing is told of the ones that stall."""
+    folder, junit = tmp_path / "out", tmp_path / "j.xml"
+    words = (*WHOLE, "--encoder-cache-size", 16, "--encoder-budget", 16, "--junit", junit)
+    done = lint(monkeypatch, (*FAULTS, "whole-item-cut-short"), *words, "--report", folder)
+    assert done.exit_code == 1, done.output
+    assert "no report on item-never-fits: its prompt cannot be run: " in done.output
+    assert list(folder.glob("*/report.html"))
+    assert list(ElementTree.parse(junit).iter("failure"))
+
+
+def test_a_stop_by_another_mechanism_confirms_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Wrong: a theorem about room is confirmed by an engine that stops for any other reason."""
+    other = {name: Sign("no-stall", "for want of anything else") for name in SIGNS}
+    monkeypatch.setattr("proofs.stall_dossiers.SIGNS", other)
+    done = lint(monkeypatch, FAULTS, "--report", tmp_path / "out")
+    assert done.exit_code == 5, done.output
+    assert "does not stop as the theorems say at: neighbours-do-not-fit (no-stall: " in done.output
+    assert not list((tmp_path / "out").glob("*/report.html"))
+
+
+def test_two_stops_on_one_page_name_both_prompts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Wrong: a page says of one run what was seen in another."""
+    (found,) = judge(SETUP).stops
+    more = replace(found.layout.prompts[0], num_tokens=found.layout.prompts[0].num_tokens + 1)
+    twin = replace(found, layout=Layout((more,)))
+    monkeypatch.setattr("proofs.lint_config.judge.stops", lambda *_: (found, twin))
+    folder = tmp_path / "out"
+    done = lint(monkeypatch, FAULTS, "--report", folder)
+    assert done.exit_code == 1, done.output
+    (page,) = folder.glob("*/report.html")
+    text = text_of(page.read_text())
+    for stop, run in ((found, "this run"), (twin, "another run that stops in the same way")):
+        prompt = describe_scenario(as_scenario(stop.layout, SETUP.settings))
+        assert f"{run} is its smallest prompt, {prompt}" in text
+
+
+def test_stopping_early_leaves_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Wrong: Ctrl-C is not looked at while an engine runs, or ends in a verdict."""
+    monkeypatch.setattr("proofs.stall_dossiers.interrupts", lambda: nullcontext(lambda: True))
+    done = lint(monkeypatch, FAULTS, "--report", tmp_path / "out")
+    assert done.exit_code == 130, done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_stop_has_its_sign() -> None:
+    """Wrong: a stuck state that was added ends a report, since nobody said how it shows."""
+    folder = Path(stops.__file__).parent
+    texts = [path.read_text("utf-8") for path in folder.glob("*.py")]
+    names = {name for text in texts for name in re.findall(r'Stop\(\s+"([a-z-]+)"', text)}
+    assert names == set(SIGNS)
+
+
+@pytest.mark.parametrize("names", SWITCHES, ids=lambda names: "+".join(names) or "none")
+def test_each_stop_of_an_engine_shows_as_it_is_told(names: tuple[str, ...]) -> None:
+    """Wrong: a true theorem is called an error, since its stop is looked for by other signs."""
+    target = ReferenceLoop(names)
+    for cell in (c for c in reference_cells(5, 12 * len(SWITCHES)) if c.switches == names):
+        for stop in cell.judged().stops:
+            scenario, sign = as_scenario(stop.layout, cell.settings), SIGNS[stop.name]
+            wanted = Wanted(sign.claim, None, (scenario,), signs=sign.mechanism)
+            shown = shown_on(target, wanted)
+            assert shown.example is not None, (stop.name, shown.seen)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,41 @@ def test_what_does_not_show_again_is_said(
     assert first.exit_code == 1, first.output
     fixed = sweep(monkeypatch, one_recorded, {"0.24.0": ""}, *words, "--report", tmp_path / "out")
     assert "no report on boundary-miss-tolerated: it did not show again" in fixed.output
+    assert fixed.exit_code == 5, fixed.output
+
+
+def test_another_violation_does_not_pass_for_the_one_that_was_found(
+    monkeypatch: pytest.MonkeyPatch, one_recorded: Path, tmp_path: Path
+) -> None:
+    """Wrong: a run that is not deterministic has a page under the name of another fault."""
+    file, folder = tmp_path / "kept.json", tmp_path / "out"
+    words = ("--examples", 40, "--json", file)
+    sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
+    kept = json.loads(file.read_text())
+    found = [f for entry in kept["releases"] for s in entry["searches"] for f in s["findings"]]
+    for one in found:
+        one["fingerprint"], one["mechanism"] = "0" * 12, "in another way"
+    file.write_text(json.dumps(kept))
+    again = sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words, "--report", folder)
+    assert again.exit_code == 5, again.output
+    assert found
+    assert "it did not show again; the run now shows another one: " in again.output
+    assert pages(folder) == []
+
+
+def test_stopping_early_keeps_what_is_done(
+    monkeypatch: pytest.MonkeyPatch, one_recorded: Path, tmp_path: Path
+) -> None:
+    """Wrong: Ctrl-C is not looked at while runs are made again, or ends in a verdict."""
+    asked = iter([False, False])
+    stops = nullcontext(lambda: next(asked, True))
+    monkeypatch.setattr("proofs.sweep_reports.interrupts", lambda: stops)
+    folder = tmp_path / "out"
+    releases = {"0.32.0": NEEDED, "0.33.0": NEEDED}
+    done = sweep(monkeypatch, one_recorded, releases, "--report", folder)
+    assert done.exit_code == 130, done.output
+    assert len(pages(folder)) == 1
+    assert "ERROR" not in done.output
 
 
 def test_a_searched_claim_is_told_to_build_servers(

@@ -55,7 +55,7 @@ def matrix_lines(decided: Sequence[Decided]) -> list[str]:
     ]
     rows: dict[tuple[str, ...], dict[tuple[int, int], str]] = {}
     for cell, word in found.items():
-        rows.setdefault(_row(cell), {})[_column(cell)] = word
+        rows.setdefault(row_of(cell), {})[_column(cell)] = word
     names = _line("margin", "cut", "reservation", "tolerance")
     lines = [names + " ".join(f"{shift}:{look_ahead}" for shift, look_ahead in columns)]
     for row, words in rows.items():
@@ -72,7 +72,7 @@ def print_details(decided: Sequence[Decided]) -> None:
     """Print each cell's proofs and counterexamples."""
     for one in decided:
         shift, look_ahead = _column(one.cell)
-        named = zip(("margin", "cut", "reservation", "tolerance"), _row(one.cell), strict=True)
+        named = zip(("margin", "cut", "reservation", "tolerance"), row_of(one.cell), strict=True)
         told = ", ".join(f"{name} {value}" for name, value in named)
         click.echo(f"\nks {shift}, kg {look_ahead}, {told}: {SIGNS[sign(one)]}")
         click.echo(f"  reads: {_answer(one.safety)}")
@@ -91,7 +91,8 @@ def _column(cell: Cell) -> tuple[int, int]:
     return cell.scheduling.scheduler_lookahead, cell.gather_lookahead
 
 
-def _row(cell: Cell) -> tuple[str, ...]:
+def row_of(cell: Cell) -> tuple[str, str, str, str]:
+    """The cell's row of the matrix: margin, cut, reservation and tolerance."""
     scheduling = cell.scheduling
     tolerance = "on" if cell.tolerates_boundary else "off"
     return str(scheduling.margin), scheduling.cut, scheduling.reservation, tolerance

@@ -6,6 +6,7 @@ there: both are the token budget, or the largest item where that is more.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,8 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
         sizes_follow_budget=cache is None and encoder is None,
     )
     overridden = None if overrides else release
-    return Setup(settings, rules, overridden, (*questions, *_open(given, settings)))
+    questions = (*questions, *_open(given, settings))
+    return Setup(settings, rules, overridden, questions, _item_limits(given))
 
 
 def _threshold(given: Mapping[str, Any], release: str, length: int | None) -> int:
@@ -221,6 +223,22 @@ def _items(given: Mapping[str, Any]) -> int | None:
             raise InputError(f"limit_mm_per_prompt: give a count for {kind}, 0 or more")
         total += count
     return total
+
+
+def _item_limits(given: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The limits on a prompt's items as JSON, kind by kind, and such that let a single item in."""
+    value = given.get("limit_mm_per_prompt")
+    if value is None or isinstance(value, int) or (isinstance(value, str) and value.isdigit()):
+        return None
+    limits = table(given, "limit_mm_per_prompt") or {}
+    left = 1
+    single: dict[str, Any] = {}
+    for kind, limit in limits.items():
+        most = limit["count"] if isinstance(limit, dict) else limit
+        count_ = min(most, left)
+        left -= count_
+        single[kind] = {**limit, "count": count_} if isinstance(limit, dict) else count_
+    return json.dumps(limits), json.dumps(single)
 
 
 def _open(given: Mapping[str, Any], settings: Settings) -> tuple[Unknown, ...]:

@@ -73,6 +73,11 @@ class PastedCommand(click.Command):
                 options.update(dict.fromkeys((*param.opts, *param.secondary_opts), takes_value))
         pasted, index = Pasted(), 0
         while index < len(args):
+            if list(args[index : index + 2]) == ["vllm", "serve"]:
+                # The command itself, and the model that it is about.
+                index += 2
+                index += index < len(args) and not _is_flag(args[index])
+                continue
             index = self._take(pasted, options, args, index)
         return pasted
 

@@ -20,12 +20,22 @@ _MOST = 1 << 40
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings under the rules of a scheduler, and what was left open about them from the start."""
+    """Settings under the rules of a scheduler, and what was left open about them from the start.
+
+    Attributes:
+        settings: the settings.
+        rules: the rules.
+        release: release of vLLM whose rules they are; ``None`` for nobody's.
+        open_questions: what no theorem is about.
+        item_limits: the limits on a prompt's items as they were given, kind by kind, and such ones
+            for a single item; ``None`` where they were not given like that.
+    """
 
     settings: Settings
     rules: Rules
     release: str | None
     open_questions: tuple[Unknown, ...] = ()
+    item_limits: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -95,6 +96,8 @@ def _told(change: Change) -> str:
         return f"without {ARGUMENTS[name]}"
     if name == "threshold" and after == 0:
         return f"without {ARGUMENTS[name]}"
+    if name == "items_per_prompt" and change.setup.item_limits is not None:
+        before, after = (shlex.quote(text) for text in change.setup.item_limits)
     was = "" if before is None else f" instead of {before}"
     return f"{ARGUMENTS.get(name, name)} {after}{was}"
 

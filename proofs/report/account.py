@@ -13,6 +13,7 @@ from proofs.report.loop_reach import reach_of_scenario
 from proofs.report.origin import Origin
 from proofs.report.reach import Reach
 from proofs.report.rerun import Rerun
+from proofs.report.run_legend import run_legend
 from proofs.report.telling import Sentence, story_of
 from proofs.report.timeline import Timeline
 from proofs.report.timeline_build import timeline
@@ -21,6 +22,7 @@ from proofs.search.loop.describe import describe_scenario
 from proofs.search.loop.results import LoopCounterexample
 from spec.loop.claims import LoopClaim, loop_claim
 from spec.loop.config import EngineConfig
+from spec.loop.scenario import Scenario
 
 __all__ = ["Account", "Condition", "Sentence", "Tried", "account_of"]
 
@@ -36,6 +38,7 @@ class Account:
         headline: the verdict in one sentence, without a full stop.
         mode: synchronous or asynchronous.
         run: the scenario on one line.
+        run_legend: what its letters stand for, without a full stop.
         reach: whether default settings reach it, and what it takes.
         timeline: the picture.
         story: the sentences.
@@ -53,6 +56,7 @@ class Account:
     headline: str
     mode: str
     run: str
+    run_legend: str
     reach: Reach
     timeline: Timeline
     story: tuple[Sentence, ...]
@@ -83,7 +87,9 @@ def account_of(
     finding, trace = example.finding, example.trace
     picture = timeline(trace, finding)
     conditions = conditions_of(finding, picture)
-    around = () if rerun is None else neighbours(example, rerun)
+    ran: list[Scenario] = []
+    around = () if rerun is None else neighbours(example, _noting(rerun, ran))
+    has_async = any(scenario.config.async_depth for scenario in (trace.scenario, *ran))
     return Account(
         example,
         origin,
@@ -91,6 +97,7 @@ def account_of(
         headline(finding, picture),
         mode_of(trace.scenario.config),
         describe_scenario(trace.scenario),
+        run_legend(trace.scenario),
         reach_of_scenario(trace.scenario, example.runners),
         picture,
         story_of(finding, trace.scenario, picture, conditions),
@@ -99,8 +106,19 @@ def account_of(
         (*others, *deciders(example, origin.faults)),
         around,
         (*evidence.shown, *_shown(example, origin, rerun is not None)),
-        (*evidence.not_shown, *_not_shown(example, origin, bool(around))),
+        (*evidence.not_shown, *_not_shown(example, origin, bool(around), has_async)),
     )
+
+
+def _noting(rerun: Rerun, ran: list[Scenario]) -> Rerun:
+    """The same, adding what could be run to a list."""
+
+    def noted(scenarios: Sequence[Scenario]) -> Sequence[bool | None]:
+        outcomes = rerun(scenarios)
+        ran.extend(one for one, seen in zip(scenarios, outcomes, strict=True) if seen is not None)
+        return outcomes
+
+    return noted
 
 
 def mode_of(config: EngineConfig) -> str:
@@ -136,7 +154,7 @@ def _shown(example: LoopCounterexample, origin: Origin, ran_again: bool) -> tupl
 
 
 def _not_shown(
-    example: LoopCounterexample, origin: Origin, has_neighbours: bool
+    example: LoopCounterexample, origin: Origin, has_neighbours: bool, has_async: bool
 ) -> tuple[str, ...]:
     trace = example.trace
     scenario = trace.scenario
@@ -153,7 +171,7 @@ def _not_shown(
             "That a release of vLLM does the same: a switch is a model of a fault, and only a run "
             "of the release shows it there"
         )
-    if not config.async_depth:
+    if not has_async:
         told.append("Asynchronous scheduling was not tried with this run")
     if config.scheduler_lookahead and origin.is_vllm:
         told.append(

@@ -49,6 +49,11 @@ def headline(finding: LoopFinding, timeline: Timeline) -> str:
         case "work-conserving":
             return f"{_who(finding, timeline)} could run, and is held up by one that cannot: {why}"
     pattern = _ABOUT_ITEM.get(finding.claim)
+    if (finding.request, finding.feature) in row.passed_over:
+        if finding.claim == "need-agrees":
+            pattern = "{} was given room and then passed over, and is read in the same pass"
+        elif why == "feature never asked for":
+            why = "it was given room and then passed over"
     if pattern is not None and item:
         return pattern.format(item, why=why)
     return f"In {row.title}, {why[0].lower()}{why[1:]}: {finding.observed}"

@@ -14,7 +14,7 @@ from proofs.report.drawing_cache import cache_lines
 from proofs.report.drawing_strip import strip_svg
 from proofs.report.html import html_environment
 from proofs.report.links import Links
-from proofs.report.origin import reproduce
+from proofs.report.origin import environment_of, reproduce
 from proofs.report.plain import harmless, name
 from proofs.report.timeline import Gap, Timeline
 
@@ -53,7 +53,9 @@ def loop_page(account: Account, links: Links) -> str:
         "neighbours": account.neighbours,
         "reach": account.reach,
         "run": account.run,
+        "run_legend": account.run_legend,
         "shape": finding.shape or "not shrunk",
+        "environment": environment_of(origin, links),
         "reproduce": "\n".join(reproduce(origin, finding, trace.runner, links)),
         "files": [file for file in files if file is not None],
         "shown": account.shown,

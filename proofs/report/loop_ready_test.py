@@ -13,7 +13,9 @@ from typing import Any
 from impl.target import Runner
 from proofs.report.literals import LINE_LENGTH, allow_long_strings, printable, wrapped
 from proofs.report.loop_reach import reach_of_scenario
+from proofs.report.public import named_text
 from proofs.report.ready_test import environment
+from proofs.report.run_legend import run_legend
 from proofs.search.loop.describe import describe_scenario
 from spec.errors import InputError
 from spec.feature import Feature
@@ -215,15 +217,14 @@ def _docstring(
     observed, expected = finding.observed.rstrip("."), finding.expected.rstrip(".")
     reach = reach_of_scenario(scenario, runners)
     found = (
-        f"Found on {target} with the {runner} model runner, in pass {finding.pass_index} (from 0). "
+        f"Found on {target} with the {runner} model runner, in pass {finding.pass_index}. "
         f"Observed: {observed}. Asked for: {expected}."
     )
     run = (
         f"The run: {describe_scenario(scenario)}. Here [a,b) are the prompt's positions of an "
-        "item, B is the token budget, C the size of the encoder cache, and ks and kg say how far "
-        "scheduler and drafter look ahead."
+        f"item; {run_legend(scenario)}."
     )
     settings = f"Reached in default settings: {reach.answer}; {reach.sentence}."
-    paragraphs = [found, run, settings, f"Why it matters: {claim.why}."]
+    paragraphs = [found, run, settings, f"Why it matters: {named_text(claim.why)}."]
     opening = textwrap.fill(printable(first), LINE_LENGTH, initial_indent='"""')
     return "\n\n".join([opening, *map(wrapped, paragraphs)]) + '\n"""'

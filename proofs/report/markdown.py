@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from proofs.report.account import Account, Tried
 from proofs.report.links import Links
 from proofs.report.markup import COMMENT_LIMIT, code_span, fenced, fitted, prose, table, visible
-from proofs.report.origin import reproduce
+from proofs.report.origin import environment_of, reproduce
 from proofs.report.public import linked_markdown
 from proofs.report.text_timeline import text_timeline
 from proofs.report.timeline import StepRow
@@ -15,10 +15,7 @@ from proofs.search.describe import counted
 
 _MOST_SENTENCES = 12
 _MOST_TRIED = 6
-_RUN_LEGEND = (
-    "items at their positions, of so many tokens; a pass runs B tokens and encodes E rows, the "
-    "cache holds C rows, scheduler and drafter look ks and kg tokens ahead"
-)
+_ITEMS = "items at their positions, of so many tokens"
 _CUT = "This was cut to the size of a comment; the other files hold all of it."
 
 
@@ -68,7 +65,10 @@ def _facts(account: Account) -> str:
     rows = [
         ("claim", prose(account.claim.sentence, in_table=True)),
         ("found on", ", ".join(found_on)),
-        ("smallest run", f"{code_span(account.run, 400, in_table=True)}; {_RUN_LEGEND}"),
+        (
+            "smallest run",
+            f"{code_span(account.run, 400, in_table=True)}; {_ITEMS}; {account.run_legend}",
+        ),
         (
             "settings",
             prose(
@@ -130,4 +130,6 @@ def _reproduce(account: Account, links: Links) -> str:
     example = account.example
     lines = reproduce(account.origin, example.finding, example.trace.runner, links)
     # No shell takes what a path with a line end, or one that turns the text, would become here.
-    return "Reproduce:\n\n" + fenced([visible(line, None) for line in lines], "shell")
+    where = environment_of(account.origin, links)
+    where = where and f", {where}"
+    return f"Reproduce{where}:\n\n" + fenced([visible(line, None) for line in lines], "shell")

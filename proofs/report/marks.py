@@ -41,6 +41,9 @@ _WORDS = {
 }
 
 
+_PASSED_OVER = "reads {}, which was given room and then passed over"
+
+
 def mark_of(finding: LoopFinding | None, row: StepRow, prompts: Prompts, words: Words) -> Mark:
     """The mark in a row.
 
@@ -70,6 +73,8 @@ def mark_of(finding: LoopFinding | None, row: StepRow, prompts: Prompts, words: 
         if "{}" not in named:
             text = named
         elif request is not None and feature is not None:
+            if finding.claim == "need-agrees" and (request, feature) in row.passed_over:
+                named = _PASSED_OVER
             text = named.format(words.letter(request, feature))
     return Mark(request, feature, span, in_cache, text)
 

@@ -30,6 +30,11 @@ _SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("async_depth", "pass", "{} scheduled ahead"),
 )
 """Settings that are varied: what they count, and in which words."""
+_WORDS_FOR_NONE = {
+    "long_prefill_token_threshold": "no threshold on long prefills",
+    "block_alignment": "no alignment of chunks",
+}
+"""Settings for which 0 means that there is no such limit."""
 _ONLY_WHEN_SET = (
     "long_prefill_token_threshold",
     "block_alignment",
@@ -94,7 +99,8 @@ def _settings(
             continue
         config = replace(scenario.config, **{name: old + by})
         number = counted(old + by, noun, "passes" if noun == "pass" else None)
-        yield f"{words.format(number)} instead of {old}", replace(scenario, config=config)
+        told = words.format(number) if old + by else _WORDS_FOR_NONE.get(name, words.format(number))
+        yield f"{told} instead of {old}", replace(scenario, config=config)
 
 
 def _plenty(scenario: Scenario, name: str) -> int:

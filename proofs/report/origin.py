@@ -110,6 +110,16 @@ def reproduce(origin: Origin, finding: LoopFinding, runner: str, links: Links) -
     return (*lines, shlex.join(words))
 
 
+def environment_of(origin: Origin, links: Links) -> str:
+    """Where :func:`reproduce` is to be run, if the stand-alone test needs more than pytest.
+
+    Args:
+        origin: what was run.
+        links: names of the files.
+    """
+    return "" if origin.is_vllm or links.test is None else "in this project's environment"
+
+
 def _import_path(origin: Origin) -> str:
     """Shell text that yields the folder to put on the path."""
     if origin.release is not None:

@@ -54,6 +54,26 @@ def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, 
     return (*told, *_tell_worker(step, words))
 
 
+def passed_over(step: PassSeen) -> tuple[tuple[int, int], ...]:
+    """Request and feature of what got room in a pass and was not encoded in the end."""
+    return tuple(
+        dict.fromkeys(
+            _key(call)
+            for position, call in enumerate(step.calls)
+            if call.request >= 0
+            and call.method == "can_allocate"
+            and call.answer is True
+            and not _is_used(step, position)
+        )
+    )
+
+
+def _is_used(step: PassSeen, position: int) -> bool:
+    """Whether the room that a call found is taken later in the pass."""
+    asked = _key(step.calls[position])
+    return any(c.method == "allocate" and _key(c) == asked for c in step.calls[position:])
+
+
 def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[Reason]:
     call = step.calls[position]
     who = words.request(call.request)
@@ -62,10 +82,9 @@ def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[
     if call.method == "can_allocate":
         if call.answer is False:
             return [_tell_refusal(call, seen, words)]
-        is_used = any(
-            c.method == "allocate" and _key(c) == _key(call) for c in step.calls[position:]
-        )
-        return [_tell_room(call, seen, words, is_used)]
+        if not _is_used(step, position):
+            return [_tell_passed_over(step, call, words)]
+        return [_tell_room(call, seen, words)]
     if call.method == "allocate_slots" and call.answer is False:
         return [
             Reason(
@@ -109,7 +128,7 @@ def _key(call: Call) -> tuple[int, int]:
     return call.request, call.feature
 
 
-def _tell_room(call: Call, seen: Room, words: Words, is_used: bool) -> Reason:
+def _tell_room(call: Call, seen: Room, words: Words) -> Reason:
     item, rows = words.item(*_key(call)), words.rows(*_key(call))
     wanted = f"{call.chosen} + {rows}" if call.chosen else str(rows)
     because = short = ""
@@ -120,12 +139,29 @@ def _tell_room(call: Call, seen: Room, words: Words, is_used: bool) -> Reason:
         )
         short = f"room for {words.letter(*_key(call))}: {wanted} <= {seen.value}"
     return Reason(
-        f"{item} gets room and is to be encoded"
-        if is_used
-        else f"{item} gets room, and is not encoded in the end",
+        f"{item} gets room and is to be encoded",
         because,
         short or f"{words.letter(*_key(call))}: to be encoded",
     )
+
+
+def _tell_passed_over(step: PassSeen, call: Call, words: Words) -> Reason:
+    """What became of an item that got room, where the pass leaves it out after all."""
+    letter = words.letter(*_key(call))
+    entry = next((one for one in step.scheduled if one.request == call.request), None)
+    if entry is None:
+        because = f"{words.request(call.request)} does not run"
+    else:
+        one, start = words.feature(*_key(call)), entry.num_computed_tokens
+        end = start + entry.num_scheduled_tokens
+        because = ""
+        if one.offset >= end:
+            where = "where" if one.offset == end else "before"
+            because = f"the chunk [{start},{end}) ends {where} {letter} begins"
+        elif not one.has_row_in(start, end):
+            because = f"no row of {letter} lies in the chunk [{start},{end})"
+    text = f"{words.item(*_key(call))} was given room and then passed over"
+    return Reason(text, because, f"room for {letter}, passed over")
 
 
 def _needed(call: Call, rows: int) -> str:

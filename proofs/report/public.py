@@ -18,6 +18,11 @@ def linked_markdown(text: str) -> str:
     return _NUMBER.sub(lambda found: f"[{_name(found)}]({_address(found)})", text)
 
 
+def named_text(text: str) -> str:
+    """Plain text in which each number has its project's name: ``vLLM #46315``."""
+    return _NUMBER.sub(_name, text)
+
+
 def linked_html(text: str) -> str:
     """Escaped HTML in which each number is a link."""
     return _NUMBER.sub(lambda found: f'<a href="{_address(found)}">{_name(found)}</a>', text)

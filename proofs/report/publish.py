@@ -13,6 +13,7 @@ from proofs.report.github import announce
 from proofs.report.junit import Outcome, to_junit
 from proofs.report.sarif import to_sarif
 from proofs.report.violation import Violation
+from proofs.search.describe import counted
 from spec.trace import require_writable, write_atomically
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -109,6 +110,20 @@ def publish(
         if path is not None:
             write_atomically(path, text)
     announce(title, violations, sections)
+
+
+def tell_pages(refuted: int, pages: int) -> None:
+    """Say where several refuted questions have one page between them, under another id.
+
+    Args:
+        refuted: how many questions of a source proof are refuted.
+        pages: how many pages were written about them.
+    """
+    if refuted > pages:
+        click.echo(
+            f"{refuted} refuted questions on {counted(pages, 'page')}: what the engine shows in "
+            "one and the same way has one page, which bears the id of that run's fault"
+        )
 
 
 def text_of(violation: Violation) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def _docstring(finding: LoopFinding, trace: Trace, runners: Sequence[Runner]) ->
     observed, expected = finding.observed.rstrip("."), finding.expected.rstrip(".")
     found = (
         f"Found on {trace.target} with the order of {' and '.join(runners)}, in pass "
-        f"{finding.pass_index} (from 0): {finding.mechanism}. Observed: {observed}. Asked for: "
+        f"{finding.pass_index}: {finding.mechanism}. Observed: {observed}. Asked for: "
         f"{expected}. Fingerprint {finding.fingerprint}."
     )
     opening = textwrap.fill(f"A run that breaks {finding.claim}.", LINE_LENGTH)

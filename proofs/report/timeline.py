@@ -200,6 +200,7 @@ class StepRow:
         reasons: what happened and why, in order.
         repeats: of a pass, the earlier one in which just the same happened, if there is one.
         mark: the contradiction, if it shows here.
+        passed_over: of a pass, ``(request, feature)`` of what got room and was not encoded.
     """
 
     number: int
@@ -213,6 +214,7 @@ class StepRow:
     reasons: tuple[Reason, ...]
     repeats: int | None = None
     mark: Mark | None = None
+    passed_over: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

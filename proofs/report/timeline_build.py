@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from proofs.report.letters import letters_of_scenario
 from proofs.report.marks import mark_of
-from proofs.report.pass_reasons import pass_reasons
+from proofs.report.pass_reasons import pass_reasons, passed_over
 from proofs.report.reasons import Before, Reason, Words
 from proofs.report.timeline import (
     Bar,
@@ -163,6 +163,7 @@ class _Builder:
             standing,
             cache,
             (*reasons, *missing, *drift(cache, before, self._config.is_encoder_decoder)),
+            passed_over=passed_over(step) if step.kind == "pass" else (),
         )
         if row.kind == "pass":
             same = (row.lanes, row.reasons, row.cache.entries)
