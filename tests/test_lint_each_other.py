@@ -37,8 +37,8 @@ def drawn(draw: random.Random, rules: Rules) -> tuple[Settings, Layout]:
     largest = draw.choice([1, 2, 3])
     shift = draw.choice([2, 3] if rules.reserves else [1, 1, 2, 3])
     cache = draw.randint(largest, 7)
-    # Whole items are taken over a threshold by the reference alone.
-    whole = not rules.spares_start or (rules.whole_cut_shift == "shift" and draw.random() < 0.5)
+    may_be_whole = rules.whole_cut_shift == rules.cut_shift or rules.cut_shift == 0
+    whole = not rules.spares_start or (may_be_whole and draw.random() < 0.5)
     budget = draw.randint(max(largest, 1 + shift), 9)
     settings = Settings(
         budget,
@@ -49,7 +49,7 @@ def drawn(draw: random.Random, rules: Rules) -> tuple[Settings, Layout]:
         whole_items=whole,
         num_drafts=shift,
         shift=shift,
-        threshold=0 if whole and rules.spares_start else draw.choice([0, 3, 4, 5]),
+        threshold=draw.choice([0, 3, 4, 5]),
         max_num_seqs=draw.choice([None, None, 2]),
         prefix_hits=False,
     )
@@ -73,7 +73,7 @@ def test_several_requests_stand_still_where_the_reference_does(names: tuple[str,
         scenario = as_scenario(layout, settings)
         scenario.validate()
         expected = stops(ReferenceLoop(names), scenario)
-        found = stand_still(layout, settings, rules, passes_over=True)
+        found = stand_still(layout, settings, rules, passes_over=True, extends=rules.spares_start)
         assert found == expected, (settings, layout)
         stopped += found
     assert 0 < stopped < 120
@@ -155,3 +155,35 @@ def test_an_item_where_a_chunk_ends_is_taken_with_it_from_0_28_on() -> None:
         for release in ("0.25.0", "0.27.1", "0.28.0", "0.32.0")
     }
     assert stopped == {"0.25.0": False, "0.27.1": False, "0.28.0": True, "0.32.0": True}
+
+
+TWICE = Layout(
+    tuple(Prompt(6, (Place(0, 3, 3), Place(3, 3, 3))) for _ in range(2)),
+)
+"""Two requests of two items each, side by side."""
+
+
+@pytest.mark.parametrize(
+    ("names", "settings"),
+    [
+        (
+            ("deferred-free-margin",),
+            Settings(5, 8, 8, 3, 3, whole_items=True, threshold=4, max_num_seqs=2),
+        ),
+        (
+            ("deferred-free-margin", "reservation-after-cut"),
+            Settings(4, 8, 8, 3, 3, whole_items=True, num_drafts=2, shift=2),
+        ),
+    ],
+    ids=["a threshold", "a reservation"],
+)
+def test_whole_items_that_are_taken_whole_are_not_split(
+    names: tuple[str, ...], settings: Settings
+) -> None:
+    """Wrong: requests are named that the reference brings to an end; found on the grid."""
+    rules = SWITCHES[names]
+    settings = replace(settings, prefix_hits=False)
+    assert not stops(ReferenceLoop(names), as_scenario(TWICE, settings))
+    assert not stand_still(TWICE, settings, rules, passes_over=True, extends=True)
+    assert stand_still(TWICE, settings, rules, passes_over=True, extends=False)
+    assert all(stop.layout != TWICE for stop in judge(Setup(settings, rules, None)).stops)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from proofs.lint_config.kinds import runs_within_block, shifted
 from proofs.lint_config.layouts import Layout, Place, Prompt
-from proofs.lint_config.releases import Rules
+from proofs.lint_config.releases import RELEASES, Rules
 from proofs.lint_config.settings import Settings
 from spec.scheduling_rules import aligned_chunk
 from spec.stuck_passes import Boundaries, end_at_boundary, tokens_before_last_blocks
@@ -47,13 +47,15 @@ class _Engine:
         settings: the engine's settings.
         rules: the release's rules.
         passes_over: whether a waiting request that gets no token lets those behind it run.
+        extends: whether a chunk that starts on a whole item runs on to the item's end, or not at
+            all; as the reference's.
     """
 
     def __init__(
-        self, layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool
+        self, layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool, extends: bool
     ) -> None:
         self.settings, self.rules, self.sizes = settings, rules, shifted(settings, rules)
-        self.passes_over = passes_over
+        self.passes_over, self.extends = passes_over, extends
         self.running: list[_Request] = []
         self.waiting = [_Request(prompt) for prompt in layout.prompts]
 
@@ -66,7 +68,7 @@ class _Engine:
         ran: list[tuple[_Request, int]] = []
         for request in list(self._candidates()):
             limit = min(tokens, threshold or tokens)
-            chunk = self._chunk(request, limit, rows)
+            chunk = self._chunk(request, limit, tokens, rows)
             if not chunk.tokens:
                 if request in self.running or self.passes_over:
                     continue
@@ -90,7 +92,7 @@ class _Engine:
                 return
             yield request
 
-    def _chunk(self, request: _Request, limit: int, rows: int) -> _Chunk:
+    def _chunk(self, request: _Request, limit: int, tokens: int, rows: int) -> _Chunk:
         start = request.progress
         end = self._aligned(request, start + min(request.left, limit), is_cut=False)
         if end == start:
@@ -103,8 +105,11 @@ class _Engine:
             if item.end <= start or item.offset >= window:
                 continue
             if self._splits(item, start, end):
-                end = max(item.offset - self.sizes.whole_cut, start)
-                break
+                if not self._extends_over(item, start, tokens):
+                    end = max(item.offset - self.sizes.whole_cut, start)
+                    break
+                end = item.end
+                window = end + self.sizes.shift
             if item in request.held:
                 continue
             if item.rows > rows - chosen or item.rows + chosen > free:
@@ -142,7 +147,14 @@ class _Engine:
     def _splits(self, item: Place, start: int, end: int) -> bool:
         if not self.settings.whole_items or end >= item.end:
             return False
+        if self.extends:
+            # An item ahead of the chunk counts only where the cut is the shift before it.
+            ahead = self.sizes.shift if self.sizes.whole_cut else 0
+            return start <= item.offset < end + ahead
         return start < item.offset or (start == item.offset and not self.rules.spares_start)
+
+    def _extends_over(self, item: Place, start: int, tokens: int) -> bool:
+        return self.extends and item.offset == start and item.end - start <= tokens
 
     def _update(self, request: _Request, tokens: int) -> None:
         request.progress += tokens
@@ -154,7 +166,9 @@ class _Engine:
         }
 
 
-def stand_still(layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool) -> bool:
+def stand_still(
+    layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool, extends: bool = False
+) -> bool:
     """Whether the requests stand still before all are done.
 
     Args:
@@ -163,16 +177,25 @@ def stand_still(layout: Layout, settings: Settings, rules: Rules, *, passes_over
         rules: the release's rules.
         passes_over: whether a waiting request that gets no token lets those behind it run: from
             0.33.0 on.
+        extends: whether a chunk that starts on a whole item runs on to the item's end within the
+            token budget, or waits: in the reference.
     """
-    engine = _Engine(layout, settings, rules, passes_over=passes_over)
+    engine = _Engine(layout, settings, rules, passes_over=passes_over, extends=extends)
     while engine.run():
         pass
     return bool(engine.running or engine.waiting)
 
 
 def come_to_a_stop(layout: Layout, settings: Settings, rules: Rules) -> bool:
-    """The same, whoever waits behind whom."""
+    """The same, whoever waits behind whom.
+
+    Rules that are no release's do not say whether a whole item that is spared at a chunk's start is
+    split or taken whole: then it must come to that either way.
+    """
+    is_release = rules in RELEASES.values()
+    ways = (True, False) if rules.spares_start and not is_release else (False,)
     return all(
-        stand_still(layout, settings, rules, passes_over=passes_over)
+        stand_still(layout, settings, rules, passes_over=passes_over, extends=extends)
         for passes_over in (False, True)
+        for extends in ways
     )
