@@ -50,7 +50,7 @@ SAME = {
 equal the same rule on every kind of call."""
 
 
-def _shape(
+def shape_of(
     identifiers: str,
     *book: str,
     oldest: str = "",
@@ -59,6 +59,7 @@ def _shape(
     masked: bool = False,
     passes: int = 0,
 ) -> SchedulingShape:
+    """A shape; with passes, of a request that is alone."""
     return SchedulingShape(
         identifiers,
         (not masked,) * len(identifiers),
@@ -74,25 +75,25 @@ def _shape(
 SHAPES: tuple[Shape, ...] = (
     RunShape("A"),
     RunShape("A", whole_items=True),
-    _shape("A", "absent"),
-    _shape("A", "absent", passes=1),
-    _shape("A", "absent", far=True),
-    _shape("A", "absent", far=True, passes=1),
-    _shape("A", "absent", whole=True),
-    _shape("A", "another", whole=True),
+    shape_of("A", "absent"),
+    shape_of("A", "absent", passes=1),
+    shape_of("A", "absent", far=True),
+    shape_of("A", "absent", far=True, passes=1),
+    shape_of("A", "absent", whole=True),
+    shape_of("A", "another", whole=True),
     RunShape("A", 1),
-    _shape("AA", "absent"),
+    shape_of("AA", "absent"),
     RunShape("AA"),
-    _shape("A", "nobody", oldest="A"),
-    _shape("A", "absent", masked=True),
-    _shape("A", "absent", whole=True, far=True),
-    _shape("AB", "absent", "absent"),
+    shape_of("A", "nobody", oldest="A"),
+    shape_of("A", "absent", masked=True),
+    shape_of("A", "absent", whole=True, far=True),
+    shape_of("AB", "absent", "absent"),
     RunShape("A", 1, whole_items=True),
     RunShape("AB"),
     RunShape("A", 1, dense=False),
-    _shape("AB", "absent", "absent", passes=2),
-    _shape("AB", "absent", "absent", whole=True),
-    _shape("AB", "absent", "another", whole=True),
+    shape_of("AB", "absent", "absent", passes=2),
+    shape_of("AB", "absent", "absent", whole=True),
+    shape_of("AB", "absent", "another", whole=True),
     RunShape("A", 2),
     RunShape("AA", 1),
     RunShape("AB", whole_items=True),

@@ -29,45 +29,24 @@ from spec.trace import finding_to_json
 from spec.verdict import Verdict
 from tests.fake_scheduler import write_scheduling_release
 from tests.record_releases import recorded
+from tests.source_mutants import shape_of
 
 _ONE = (True,)
 _TWO = (True, True)
 
 
-def _shape(
-    identifiers: str,
-    *book: str,
-    oldest: str = "",
-    whole: bool = False,
-    far: bool = False,
-    masked: bool = False,
-    passes: int = 0,
-) -> SchedulingShape:
-    """A shape; with passes, of a request that is alone."""
-    return SchedulingShape(
-        identifiers,
-        (not masked,) * len(identifiers),
-        book,  # type: ignore[arg-type]
-        oldest,
-        whole,
-        far,
-        lone=passes > 0,
-        num_passes=passes or 1,
-    )
-
-
 QUICK = (
-    _shape("A", "absent"),
-    _shape("A", "absent", passes=1),
-    _shape("A", "absent", whole=True),
-    _shape("A", "absent", masked=True),
-    _shape("A", "another", whole=True),
-    _shape("AA", "absent"),
-    _shape("AB", "absent", "absent"),
-    _shape("AB", "absent", "nobody", oldest="B"),
-    _shape("A", "absent", whole=True, passes=2),
-    _shape("AB", "absent", "absent", passes=2),
-    _shape("AB", "absent", "absent", whole=True),
+    shape_of("A", "absent"),
+    shape_of("A", "absent", passes=1),
+    shape_of("A", "absent", whole=True),
+    shape_of("A", "absent", masked=True),
+    shape_of("A", "another", whole=True),
+    shape_of("AA", "absent"),
+    shape_of("AB", "absent", "absent"),
+    shape_of("AB", "absent", "nobody", oldest="B"),
+    shape_of("A", "absent", whole=True, passes=2),
+    shape_of("AB", "absent", "absent", passes=2),
+    shape_of("AB", "absent", "absent", whole=True),
 )
 """Shapes that show every fault below, the cheapest first."""
 
@@ -260,15 +239,15 @@ def _real(name: str) -> ReleaseSource:
 
 RELEASE_SHAPES = (
     *QUICK[:4],
-    _shape("A", "absent", far=True),
-    _shape("A", "absent", far=True, passes=1),
+    shape_of("A", "absent", far=True),
+    shape_of("A", "absent", far=True, passes=1),
     *QUICK[4:],
-    _shape("A", "nobody"),
-    _shape("A", "absent", whole=True, far=True),
-    _shape("AB", "absent", "another", whole=True),
-    _shape("AB", "absent", "absent", far=True, passes=1),
-    _shape("A", "absent", whole=True, far=True, passes=1),
-    _shape("AB", "absent", "absent", whole=True, far=True),
+    shape_of("A", "nobody"),
+    shape_of("A", "absent", whole=True, far=True),
+    shape_of("AB", "absent", "another", whole=True),
+    shape_of("AB", "absent", "absent", far=True, passes=1),
+    shape_of("A", "absent", whole=True, far=True, passes=1),
+    shape_of("AB", "absent", "absent", whole=True, far=True),
 )
 """Shapes that show every recorded claim of a release; `.ci/run` proves all shapes, and compares
 every part of them with the record."""

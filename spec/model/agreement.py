@@ -142,7 +142,7 @@ def _state_pairs(
     yield (
         "references",
         {
-            name: _holders(layout, state.held & layout.sharing[number])
+            name: set(layout.holders(state.held & layout.sharing[number]))
             for number, name in enumerate(names)
             if state.entries >> number & 1
         },
@@ -152,7 +152,3 @@ def _state_pairs(
     yield "free slots", state.free, book.num_free_slots
     if book.num_freeable_slots is not None:
         yield "freeable slots", state.freeable_slots, book.num_freeable_slots
-
-
-def _holders(layout: Layout, held: int) -> set[int]:
-    return {request for request in range(layout.num_requests) if held & layout.own[request]}

@@ -134,6 +134,10 @@ class Layout:
         """The request that an occurrence belongs to."""
         return next(r for r in range(self.num_requests) if self.first[r + 1] > occurrence)
 
+    def holders(self, held: int) -> tuple[int, ...]:
+        """The requests that hold some of the occurrences."""
+        return tuple(request for request, own in enumerate(self.own) if held & own)
+
     def owned_by(self, requests: tuple[int, ...]) -> int:
         """Occurrences of the requests."""
         known = self._owned.get(requests)

@@ -128,14 +128,9 @@ class SeenSteps:
         references = self._references.get((held, entries))
         if references is None:
             references = self._references[held, entries] = tuple(
-                (name, holders(layout, held & layout.sharing[number]))
+                (name, layout.holders(held & layout.sharing[number]))
                 for number, name in enumerate(names)
                 if entries >> number & 1
             )
         freeable = tuple([names[name] for name in state.freeable])
         return _book_state(references, freeable, state.free, state.freeable_slots)
-
-
-def holders(layout: Layout, held: int) -> tuple[int, ...]:
-    """The requests that hold some of the occurrences."""
-    return tuple(request for request, own in enumerate(layout.own) if held & own)
