@@ -7,8 +7,8 @@ from typing import Protocol
 
 from impl.target import Runner
 from impl.tensors import TensorSettings
-from spec.loop.scenario import Scenario
-from spec.loop.steps import Step
+from spec.record.scenario import Scenario
+from spec.record.steps import Step
 
 
 class LoopTarget(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from impl.tensors import TensorSettings
-from spec.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
-from spec.observations import (
+from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
+from spec.functions.observations import (
     BookObservation,
     FreeObservation,
     GatherObservation,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from spec.errors import InputError
-from spec.observations import RowIdentity
+from spec.functions.observations import RowIdentity
 
 _BASE = 200
 """Values stay below this: every float dtype from 16 bits up holds such integers exactly."""

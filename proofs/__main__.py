@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proofs.prove_command import prove
+from proofs.theorems.prove import prove
 
 if __name__ == "__main__":
     prove(prog_name="python -m proofs")

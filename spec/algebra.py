@@ -7,8 +7,8 @@ Equality and every connective do. Python would settle ``and``, ``if``, ``min`` o
 comparison by asking a term for its truth value, and z3 answers some of those questions with a
 silent structural ``False``.
 
-The solvers' term types are registered by the room that owns the solvers (:mod:`proofs.solvers`), so
-that this package imports neither.
+The solvers' term types are registered by the room that owns the solvers
+(:mod:`proofs.smt.solvers`), so that this package imports neither.
 """
 
 from __future__ import annotations

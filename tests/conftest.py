@@ -11,16 +11,16 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from impl.reference.target import ReferenceTarget
 from impl.target import FunctionTarget
+from impl.targets.functions import ReferenceTarget
 from impl.tensors import TensorSettings
-from proofs.search import strategies
-from spec.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase
-from spec.claims import CLAIMS
-from spec.feature import Feature
-from spec.findings import Finding
-from spec.monitor import check, check_runners_agree
-from tests.chromium import NO_BROWSER, chromium
+from proofs.search.functions import strategies
+from spec.claims.on_functions import CLAIMS
+from spec.functions.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase
+from spec.functions.findings import Finding
+from spec.functions.monitor import check, check_runners_agree
+from spec.record.feature import Feature
+from tests.support.chromium import NO_BROWSER, chromium
 
 CUDA_UNTESTED = (
     "CUDA WAS NOT TESTED: no CUDA device here; every test that takes a device ran on cpu only"

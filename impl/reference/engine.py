@@ -6,21 +6,21 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 
-from impl.reference.book import Book
 from impl.reference.features import features_of
-from impl.reference.kv_blocks import KvBlocks
-from impl.reference.output import SchedulerOutput
 from impl.reference.parts import Parts
 from impl.reference.recording import CallLog, RecordingBook, RecordingKvBlocks, engine_state
-from impl.reference.scheduled_request import SchedulerRequest, Turn
-from impl.reference.updates import InFlight
+from impl.reference.scheduling.book import Book
+from impl.reference.scheduling.kv_blocks import KvBlocks
+from impl.reference.scheduling.output import SchedulerOutput
+from impl.reference.scheduling.scheduled_request import SchedulerRequest, Turn
+from impl.reference.scheduling.updates import InFlight
 from impl.target import Runner
 from impl.tensors import TensorSettings
-from spec.loop.events import events_by_pass
-from spec.loop.quick import quick
-from spec.loop.scenario import Scenario
-from spec.loop.steps import EngineState, Event, EventSeen, PassSeen, Step, UpdateSeen
-from spec.observations import ErrorSeen, request_name
+from spec.functions.observations import request_name
+from spec.record.events import events_by_pass
+from spec.record.quick import quick
+from spec.record.scenario import Scenario
+from spec.record.steps import EngineState, ErrorSeen, Event, EventSeen, PassSeen, Step, UpdateSeen
 
 _event_seen, _pass_seen, _update_seen = quick(EventSeen), quick(PassSeen), quick(UpdateSeen)
 

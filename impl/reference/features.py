@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import torch
 
-from impl.reference.request import MultiModalFeature, PlaceholderRange
-from spec.feature import Feature
+from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
+from spec.record.feature import Feature
 
 
 def features_of(

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from impl.reference import free, request
-from impl.reference.book import Book
-from impl.reference.chunks import ChunkEnds
-from impl.reference.encoder_cache import EncoderCacheManager, EncoderDecoderCacheManager
-from impl.reference.encoder_inputs import EncoderInputs
-from impl.reference.request import MultiModalFeature, PlaceholderRange, Request
-from impl.reference.row_reader import RowReaderV1, RowReaderV2
-from impl.reference.runner_v1 import RunnerV1
-from impl.reference.runner_v2 import RunnerV2
-from impl.reference.scheduler import Scheduler
-from impl.reference.updates import Updates
-from impl.reference.worker import Worker
-
-
-class FreeEncoderInputs(Protocol):
-    """The type of :func:`impl.reference.free.free_encoder_inputs`."""
-
-    def __call__(
-        self, request: Request, manager: Book, *, is_encoder_decoder: bool = False, margin: int = 0
-    ) -> list[int]:
-        """Drop the references that the request's progress has made needless."""
-        ...
+from impl.reference.scheduling import free, request
+from impl.reference.scheduling.chunks import ChunkEnds
+from impl.reference.scheduling.encoder_cache import EncoderCacheManager, EncoderDecoderCacheManager
+from impl.reference.scheduling.encoder_inputs import EncoderInputs
+from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
+from impl.reference.scheduling.scheduler import Scheduler
+from impl.reference.scheduling.updates import Updates
+from impl.reference.worker.row_reader import RowReaderV1, RowReaderV2
+from impl.reference.worker.runner_v1 import RunnerV1
+from impl.reference.worker.runner_v2 import RunnerV2
+from impl.reference.worker.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -41,7 +29,7 @@ class Parts:
     book: type[EncoderCacheManager] = EncoderCacheManager
     encoder_decoder_book: type[EncoderDecoderCacheManager] = EncoderDecoderCacheManager
     placeholder_range: type[PlaceholderRange] = PlaceholderRange
-    free_encoder_inputs: FreeEncoderInputs = free.free_encoder_inputs
+    free_encoder_inputs: free.FreeEncoderInputs = free.free_encoder_inputs
     features_in_window: Callable[[Sequence[MultiModalFeature], int, int], tuple[int, int]] = (
         request.features_in_window
     )

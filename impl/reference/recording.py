@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from impl.reference.book import Book
-from impl.reference.encoder_cache import EncoderCacheManager
-from impl.reference.kv_blocks import KvBlocks
-from impl.reference.request import Request
-from impl.reference.scheduled_request import SchedulerRequest
-from impl.reference.scheduler import Scheduler
-from spec.loop.quick import quick
-from spec.loop.steps import Call, EngineState, LoopBookState, RequestState
+from impl.reference.scheduling.book import Book
+from impl.reference.scheduling.encoder_cache import EncoderCacheManager
+from impl.reference.scheduling.kv_blocks import KvBlocks
+from impl.reference.scheduling.request import Request
+from impl.reference.scheduling.scheduled_request import SchedulerRequest
+from impl.reference.scheduling.scheduler import Scheduler
+from spec.record.quick import quick
+from spec.record.steps import Call, EngineState, LoopBookState, RequestState
 
 _call, _request_state = quick(Call), quick(RequestState)
 _engine_state, _book_seen = quick(EngineState), quick(LoopBookState)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from impl.ablation import ablated_reference
-from impl.reference.loop_target import ReferenceLoop
+from impl.targets.ablation import ablated_reference
+from impl.targets.runs import ReferenceLoop
 from proofs.ablate.cells import Cell
 from proofs.ablate.decide import Decided, DisagreementError, Shown
-from proofs.search.loop.runs import run_and_judge
+from proofs.run.judge import run_and_judge
 
 AS_GOOD = {
     "drafter-resident-or-boundary": frozenset({"drafter-resident-or-boundary"}),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from proofs.ablate.cells import Cell, Scheduling
 from proofs.ablate.evidence import Evidence
-from spec.loop.scenario import Scenario
+from spec.record.scenario import Scenario
 
 
 @dataclass(frozen=True)

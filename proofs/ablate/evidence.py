@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from proofs.ablate.cells import Scheduling
 from proofs.ablate.scope import scope
-from spec.loop.scenario import Scenario
 from spec.model.layout import Layout
 from spec.model.run import ModelPass, run_layout
 from spec.model.state import PassRecord, State
+from spec.record.scenario import Scenario
 
 MAX_PASSES = 200
 """A run of the scope ends or stands still in far fewer."""

@@ -9,7 +9,7 @@ from proofs.ablate.cells import Cell, Scheduling
 from proofs.ablate.confirm import confirm
 from proofs.ablate.decide import Decided, Proof, Shown, decide
 from proofs.ablate.evidence import Evidence, evidence
-from proofs.search.loop.describe import describe_scenario
+from proofs.describe.scenarios import describe_scenario
 
 JSON_SCHEMA_VERSION = 1
 

@@ -9,8 +9,8 @@ import click
 
 from proofs.ablate.cells import LOOK_AHEADS, SHIFTS, Cell
 from proofs.ablate.decide import Decided, Proof, Shown
-from proofs.search.describe import counted
-from proofs.search.loop.describe import describe_scenario
+from proofs.describe.scenarios import describe_scenario
+from proofs.describe.words import counted
 
 SIGNS = {
     ".": "safe and getting on",

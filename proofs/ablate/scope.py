@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 
-from proofs.search.loop.size import size
-from spec.feature import Feature
-from spec.loop.config import EngineConfig
-from spec.loop.scenario import Scenario, ScenarioRequest
+from proofs.search.runs.size import size
+from spec.record.config import EngineConfig
+from spec.record.feature import Feature
+from spec.record.scenario import Scenario, ScenarioRequest
 
 MAX_GAP = 4
 """Longest gap between two items (tokens): a margin of 1 and a cut shifted by 3 stop at less."""

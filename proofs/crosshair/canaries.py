@@ -6,8 +6,8 @@ contracts and the names are those of :mod:`proofs.crosshair.contracts`.
 
 from __future__ import annotations
 
-from impl.reference import guards
-from spec import geometry, rules  # noqa: F401 -- named in the contracts
+from impl.reference.scheduling import guards
+from spec.rules import free as rules  # noqa: F401 -- named in the contracts
 
 REMOTE = 7_654_321
 """An integer that no one would try by chance."""

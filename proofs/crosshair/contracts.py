@@ -6,8 +6,8 @@ answers, for all integers that satisfy ``pre:``.
 
 from __future__ import annotations
 
-from impl.reference import guards
-from spec import geometry, rules  # noqa: F401 -- named in the contracts
+from impl.reference.scheduling import guards
+from spec.rules import free as rules  # noqa: F401 -- named in the contracts
 
 
 def free(offset: int, length: int, margin: int, computed: int, placeholders: int) -> bool:

@@ -12,7 +12,7 @@ from spec.verdict import Verdict
 CONTRACTS = "proofs.crosshair.contracts"
 CANARIES = "proofs.crosshair.canaries"
 INTEGER_RULES = "proofs.crosshair.integer_rules"
-REFERENCE = "impl.reference.guards"
+REFERENCE = "impl.reference.scheduling.guards"
 
 WORKERS = 2
 """CrossHair runs at a time; each is a process of one thread."""
@@ -24,7 +24,7 @@ class Guard:
 
     Attributes:
         name: its contract in :mod:`proofs.crosshair.contracts`.
-        function: its name in :mod:`impl.reference.guards`.
+        function: its name in :mod:`impl.reference.scheduling.guards`.
         compared: whether there is a rule with the same signature to compare it with.
         required: whether it must be exhausted, and has canaries; others are listed.
     """

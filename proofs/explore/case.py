@@ -8,9 +8,9 @@ from functools import cache
 
 from proofs.explore.choices import Choices, Disturbance
 from proofs.explore.pairs import Row, covering_array
-from spec.feature import Feature
-from spec.loop.config import EngineConfig
-from spec.loop.scenario import Scenario, ScenarioRequest
+from spec.record.config import EngineConfig
+from spec.record.feature import Feature
+from spec.record.scenario import Scenario, ScenarioRequest
 
 AXES: dict[str, tuple[str, ...]] = {
     "drafter": ("none", "1/1/1", "1/1/2", "2/2/2", "2/1/2", "3/3/3", "0/1/1"),

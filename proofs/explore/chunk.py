@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from impl.faults import BY_NAME
-from impl.reference.loop_target import ReferenceLoop
+from impl.faults.switches import BY_NAME
 from impl.target import Runner
+from impl.targets.runs import ReferenceLoop
 from proofs.explore.case import Case
 from proofs.explore.graph import Graph, explore
 from proofs.explore.lockstep import Difference, walk
 from proofs.explore.paths import scenario_of, shortened
 from proofs.explore.related import first_outside
 from proofs.explore.scope import cases, scope_named
-from proofs.search.loop.size import Size, size
-from spec.loop.scenario import Scenario
+from proofs.search.runs.size import Size, size
 from spec.model.claims import NEEDS_SHIFT, claim_names
 from spec.model.layout import Layout
 from spec.model.variant import REFERENCE, VARIANTS
-from spec.relation.projection import Moves
+from spec.record.scenario import Scenario
+from spec.relation.runs.projection import Moves
 
 CHUNK = 100
 """Cases of a job."""

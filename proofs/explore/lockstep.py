@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 from impl.reference.engine import Engine
-from impl.reference.loop_target import ReferenceLoop
 from impl.target import Runner
+from impl.targets.runs import ReferenceLoop
 from proofs.explore.case import Case
 from proofs.explore.graph import Graph
 from proofs.explore.paths import covering_paths, scenario_of_rounds
 from proofs.explore.rounds import Clock, Round, make_round
-from spec.loop.scenario import Scenario
-from spec.loop.steps import Step
 from spec.model.agreement import disagreement
 from spec.model.calls import CallLog
 from spec.model.layout import Layout
 from spec.model.run import ModelStep
+from spec.record.scenario import Scenario
+from spec.record.steps import Step
 
 
 @dataclass(frozen=True)

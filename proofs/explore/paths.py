@@ -9,9 +9,9 @@ from proofs.explore.case import Case
 from proofs.explore.choices import Choice
 from proofs.explore.graph import Graph
 from proofs.explore.rounds import Clock, Round, make_round
-from spec.loop.scenario import FailedLoad, Scenario
 from spec.model.layout import Layout
 from spec.model.update import initial_state
+from spec.record.scenario import FailedLoad, Scenario
 
 
 def scenario_of(case: Case, layout: Layout, path: Iterable[Choice]) -> Scenario:

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
+from proofs.describe.scenarios import describe_scenario
+from proofs.describe.words import counted
 from proofs.explore.case import rows
 from proofs.explore.chunk import CALLS_EVERY, ChunkResult, Counts
 from proofs.explore.lockstep import Difference
 from proofs.explore.scope import cases, scope_named
 from proofs.explore.search import ClaimResult, Confirmed, ExploreReport
-from proofs.search.describe import counted
-from proofs.search.loop.describe import describe_scenario
-from spec.loop.document import dumps_scenario, finding_to_json
+from spec.record.document import dumps_scenario, finding_to_json
 from spec.verdict import Verdict
 
 JSON_SCHEMA_VERSION = 1

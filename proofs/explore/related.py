@@ -15,15 +15,15 @@ from itertools import groupby
 from proofs.explore.choices import Choice
 from proofs.explore.graph import Graph
 from proofs.explore.rounds import Begun, Clock, begin_round, update_round
-from spec.loop.scenario import Scenario
 from spec.model.calls import CallLog
 from spec.model.layout import Layout
 from spec.model.run import ModelStep
 from spec.model.seen import SeenSteps
 from spec.model.state import State
-from spec.relation.outside import outside_in
-from spec.relation.projection import Moves
-from spec.relation.run import Run
+from spec.record.scenario import Scenario
+from spec.relation.runs.outside import outside_in
+from spec.relation.runs.projection import Moves
+from spec.relation.runs.run import Run
 
 
 @dataclass(frozen=True)

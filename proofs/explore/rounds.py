@@ -6,7 +6,6 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from proofs.explore.choices import Choice
-from spec.loop.steps import Call
 from spec.model.calls import CallLog, taken
 from spec.model.layout import Layout
 from spec.model.run import ModelEvent, ModelPass, ModelStep, ModelUpdate
@@ -14,6 +13,7 @@ from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, State
 from spec.model.update import abort, arrive, is_due, reset, update
 from spec.model.working import Working
+from spec.record.steps import Call
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TypeAlias, overload
 
 from proofs.explore.case import Case, make_case, rows
 from spec.errors import InputError
-from spec.feature import Feature
+from spec.record.feature import Feature
 
 Shape: TypeAlias = tuple[int, ...]
 """How many features each request has."""

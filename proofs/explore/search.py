@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from impl.reference.loop_target import ReferenceLoop
+from impl.targets.runs import ReferenceLoop
 from proofs.explore.chunk import (
     ChunkResult,
     Found,
@@ -20,14 +20,14 @@ from proofs.explore.chunk import (
     runner_of,
 )
 from proofs.explore.scope import scope_named
-from proofs.search.check import ReportProgress
-from proofs.terminal import worker_processes
+from proofs.jobs.progress import ReportProgress
+from proofs.jobs.terminal import worker_processes
 from spec.errors import InputError
-from spec.loop.findings import LoopFinding
-from spec.loop.monitor import LoopMonitor
+from spec.functions.case_files import write_atomically
 from spec.model.claims import CLAIMS
 from spec.model.variant import variant_of
-from spec.trace import write_atomically
+from spec.monitor.monitor import LoopMonitor
+from spec.record.run_findings import LoopFinding
 from spec.verdict import Verdict
 
 _MOST_PASSES = 300

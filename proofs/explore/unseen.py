@@ -1,4 +1,4 @@
-"""Switches of :mod:`impl.faults` that the explorer cannot see, and why."""
+"""Switches of :mod:`impl.faults.switches` that the explorer cannot see, and why."""
 
 from __future__ import annotations
 

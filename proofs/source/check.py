@@ -10,27 +10,27 @@ from functools import cache, partial
 from pathlib import Path
 
 from impl.target import RUNNERS
-from proofs.solvers import Answer
-from proofs.source.book_programs import encoder_decoder_programs, programs
-from proofs.source.books import book_pieces, encoder_decoder_pieces
-from proofs.source.calls import scheduled_inputs_piece
-from proofs.source.free import free_pieces, free_rule_piece
-from proofs.source.gather_scenario import shapes
-from proofs.source.gathers import gather_pieces, tolerance_piece
-from proofs.source.piece import RULE, Piece
-from proofs.source.ranges import row_range_piece, window_pieces
-from proofs.source.recorders import OVERRIDES
-from proofs.source.reduced import reduced
-from proofs.source.release import ReleaseSource
-from proofs.source.run_scenario import FEW_PASSES
-from proofs.source.runs import run_pieces, shapes_of_runs
-from proofs.source.scheduling import scheduling_pieces, scheduling_shapes
-from proofs.source.target import SourceTarget
+from proofs.jobs.terminal import worker_processes
+from proofs.smt.solvers import Answer
+from proofs.source.ask.piece import RULE, Piece
+from proofs.source.ask.reduced import reduced
+from proofs.source.code.recorders import OVERRIDES
+from proofs.source.code.release import ReleaseSource
+from proofs.source.code.target import SourceTarget
+from proofs.source.functions.book_programs import encoder_decoder_programs, programs
+from proofs.source.functions.books import book_pieces, encoder_decoder_pieces
+from proofs.source.functions.free import free_pieces, free_rule_piece
+from proofs.source.functions.gather_scenario import shapes
+from proofs.source.functions.gathers import gather_pieces, tolerance_piece
+from proofs.source.functions.ranges import row_range_piece, window_pieces
+from proofs.source.passes.calls import scheduled_inputs_piece
+from proofs.source.passes.run_scenario import FEW_PASSES
+from proofs.source.passes.runs import run_pieces, shapes_of_runs
+from proofs.source.passes.scheduling import scheduling_pieces, scheduling_shapes
 from proofs.symbolic.exploration import Counts
-from proofs.terminal import worker_processes
-from spec.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
-from spec.findings import Finding
-from spec.loop.scenario import Scenario
+from spec.functions.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
+from spec.functions.findings import Finding
+from spec.record.scenario import Scenario
 from spec.verdict import Verdict
 
 MAX_FEATURES = 3

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from impl.target import Part
-from proofs.mutate import Mutant, mutants
-from proofs.source.book_code import (
+from proofs.smt.mutate import Mutant, mutants
+from proofs.source.ask.piece import Piece
+from proofs.source.check import pieces_of
+from proofs.source.code.book import (
     BOOK_CLASS,
     BOOK_MODULE,
     ENCODER_DECODER_CLASS,
     FREE_METHOD,
     SCHEDULER_MODULE,
 )
-from proofs.source.check import pieces_of
-from proofs.source.gather_code import INPUTS_MODULE, V1, V2
-from proofs.source.piece import Piece
-from proofs.source.recorders import OVERRIDES
-from proofs.source.release import ReleaseSource
-from proofs.source.target import UTILS_MODULE, WINDOW_FUNCTION
+from proofs.source.code.gather import INPUTS_MODULE, V1, V2
+from proofs.source.code.recorders import OVERRIDES
+from proofs.source.code.release import ReleaseSource
+from proofs.source.code.target import UTILS_MODULE, WINDOW_FUNCTION
 from spec.verdict import Verdict
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
-from proofs.search.describe import describe_case, describe_part
-from proofs.search.parts import WITHOUT
+from proofs.describe.cases import describe_case
+from proofs.describe.words import describe_part
+from proofs.search.functions.parts import WITHOUT
+from proofs.source.ask.piece import RULE
 from proofs.source.check import SourceReport, SourceResult
-from proofs.source.piece import RULE
 from proofs.symbolic.exploration import Counts
-from spec.trace import finding_to_json
+from spec.functions.case_files import finding_to_json
 from spec.verdict import Verdict
 
 _QUESTIONS = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from impl.vllm.source import Source
-from spec.findings import Finding
-from spec.loop.document import dumps_scenario
-from spec.loop.scenario import Scenario
-from spec.trace import write_atomically
+from impl.vllm.launch.source import Source
+from spec.functions.case_files import write_atomically
+from spec.functions.findings import Finding
+from spec.record.document import dumps_scenario
+from spec.record.scenario import Scenario
 
 
 def write_scenarios(findings: Iterable[Finding], folder: Path) -> list[Path]:

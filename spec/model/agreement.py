@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spec.loop.steps import EngineState, EventSeen, PassSeen, Step, UpdateSeen, WorkerSeen
 from spec.model.layout import Layout
 from spec.model.run import ModelPass, ModelStep, ModelUpdate
 from spec.model.state import ABSENT, FINISHED, STATUS_NAMES, PassRecord, State
+from spec.record.steps import EngineState, EventSeen, PassSeen, Step, UpdateSeen, WorkerSeen
 
 
 def disagreement(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from spec import scheduling_rules
 from spec.model.choose import Chunk, choose_chunk
 from spec.model.state import PREEMPTED, RUNNING, STALE, Scheduled, Try
 from spec.model.working import Working
+from spec.rules import scheduling as scheduling_rules
 
 tokens_wanted = cache(scheduling_rules.tokens_wanted)
 

@@ -6,11 +6,11 @@ only from their order. Here a step is made again with its calls kept, as a recor
 
 from __future__ import annotations
 
-from spec.loop.quick import quick
-from spec.loop.steps import Call
 from spec.model.layout import Layout
 from spec.model.state import State
 from spec.model.working import Working
+from spec.record.quick import quick
+from spec.record.steps import Call
 
 _call = quick(Call)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeAlias
 
-from spec import scheduling_rules
 from spec.model.working import Working
+from spec.rules import scheduling as scheduling_rules
 
 limited_by_threshold = cache(scheduling_rules.limited_by_threshold)
 aligned_chunk = cache(scheduling_rules.aligned_chunk)

@@ -1,15 +1,15 @@
 """Whether a request that was refused an encoder input holds up somebody behind it.
 
-As :mod:`spec.loop.progress_conserving` judges traces: budgets and room only shrink within a pass,
-so that whoever lacks something at its end may have lacked it when its turn came.
+As :mod:`spec.monitor.progress.conserving` judges traces: budgets and room only shrink within a
+pass, so that whoever lacks something at its end may have lacked it when its turn came.
 """
 
 from __future__ import annotations
 
-from spec.loop.progress_conserving import smallest_step
-from spec.loop.steps import RequestState
 from spec.model.layout import Layout
 from spec.model.state import LIVE, PREEMPTED, RUNNING, WAITING, PassRecord, State
+from spec.monitor.progress.conserving import smallest_step
+from spec.record.steps import RequestState
 
 
 def holds_up(layout: Layout, before: State, record: PassRecord, after: State) -> tuple[bool, bool]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spec.errors import InputError
-from spec.geometry import is_boundary
-from spec.loop.config import EngineConfig
-from spec.loop.scenario import Scenario, ScenarioRequest
 from spec.model.variant import REFERENCE, Variant
+from spec.record.config import EngineConfig
+from spec.record.scenario import Scenario, ScenarioRequest
+from spec.rules.geometry import is_boundary
 
 
 class Layout:

@@ -6,9 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spec.loop.events import events_by_pass
-from spec.loop.scenario import Scenario
-from spec.loop.steps import Call, Event
 from spec.model.calls import CallLog, taken
 from spec.model.layout import Layout
 from spec.model.schedule import schedule
@@ -16,6 +13,9 @@ from spec.model.state import DROPPED, LIVE, PassRecord, State, UpdateRecord
 from spec.model.update import abort, arrive, initial_state, is_due, reset, update
 from spec.model.variant import REFERENCE, Variant
 from spec.model.working import Working
+from spec.record.events import events_by_pass
+from spec.record.scenario import Scenario
+from spec.record.steps import Call, Event
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from spec import rules
 from spec.model.batch import PassUnderWay
 from spec.model.layout import Layout
 from spec.model.state import LIVE, Batch, PassRecord, Scheduled, State
 from spec.model.working import Begin, NoReferenceError, Working
+from spec.rules import free as rules
 
 may_drop_reference = cache(rules.may_drop_reference)
 

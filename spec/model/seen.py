@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import get_args
 
-from spec.loop.quick import quick
-from spec.loop.steps import (
+from spec.model.layout import Layout
+from spec.model.run import ModelPass, ModelStep, ModelUpdate
+from spec.model.state import STATUS_NAMES, State
+from spec.record.quick import quick
+from spec.record.steps import (
     Encoding,
     EngineState,
+    ErrorSeen,
     EventSeen,
     LoopBookState,
     Outcome,
@@ -24,10 +28,6 @@ from spec.loop.steps import (
     UpdateSeen,
     WorkerSeen,
 )
-from spec.model.layout import Layout
-from spec.model.run import ModelPass, ModelStep, ModelUpdate
-from spec.model.state import STATUS_NAMES, State
-from spec.observations import ErrorSeen
 
 _request_state, _book_state = quick(RequestState), quick(LoopBookState)
 _engine_state, _worker_seen = quick(EngineState), quick(WorkerSeen)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from spec import scheduling_rules
 from spec.model.layout import Layout
 from spec.model.schedule import free_by_progress
 from spec.model.state import (
@@ -21,6 +20,7 @@ from spec.model.state import (
     UpdateRecord,
 )
 from spec.model.working import Begin, NoReferenceError, Working
+from spec.rules import scheduling as scheduling_rules
 
 tokens_emitted = cache(scheduling_rules.tokens_emitted)
 

@@ -31,7 +31,7 @@ Encoder-decoder models have a book that shares and keeps nothing;
 :mod:`spec.relation.cross_attention` is the same for them, with the item of one request.
 
 That the transitions are those of real engines is not proved but *checked*:
-:func:`spec.relation.outside.outside_the_proof` projects a recorded run onto every request and
+:func:`spec.relation.runs.outside.outside_the_proof` projects a recorded run onto every request and
 feature and names the conjunct in which a step differs. Where it reports nothing, the theorems hold
 of that run.
 """

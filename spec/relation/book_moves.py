@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from spec import scheduling_rules
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, not_, or_
 from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
+from spec.rules import scheduling as scheduling_rules
 
 DURING = "asks-in-a-pass"
 ACTIVE = "asks-while-it-runs"

@@ -7,7 +7,7 @@ from dataclasses import fields
 from operator import attrgetter
 
 from spec.algebra import BoolTerm, IntTerm
-from spec.loop.quick import quick
+from spec.record.quick import quick
 from spec.relation.state import State
 
 _make_state: Callable[..., State] = quick(State)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from spec import rules, scheduling_rules
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_, or_
 from spec.relation.cross_attention import ItemMove, ItemScope, ItemState
+from spec.rules import free as rules
+from spec.rules import scheduling as scheduling_rules
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The guards of a correct engine that the transitions of the relation ask for.
 
-Each comes from the rules of :mod:`spec.rules` and :mod:`spec.scheduling_rules`, or is one of the
-few that only the relation needs. They are gathered in one object so that a known fault is the same
-relation with one of them replaced.
+Each comes from the rules of :mod:`spec.rules.free` and :mod:`spec.rules.scheduling`, or is one of
+the few that only the relation needs. They are gathered in one object so that a known fault is the
+same relation with one of them replaced.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spec import rules, scheduling_rules
 from spec.algebra import BoolTerm, IntTerm, and_, implies, not_, or_
+from spec.rules import free as rules
+from spec.rules import scheduling as scheduling_rules
 
 
 def goes_by_progress(

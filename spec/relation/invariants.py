@@ -1,16 +1,16 @@
 """What holds in every state of the relation, and what the claims say of one.
 
 The invariants are mutually inductive: each transition keeps each of them, using some of the others.
-The groups of :mod:`proofs.relation` prove that, pair by pair.
+The groups of :mod:`proofs.theorems.runs` prove that, pair by pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec import rules
 from spec.algebra import BoolTerm, and_, eq, implies, ite, not_, or_
 from spec.relation.state import Scope, State
+from spec.rules import free as rules
 
 
 def reference_has_entry(scope: Scope, s: State) -> BoolTerm:

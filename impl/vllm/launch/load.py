@@ -1,0 +1,262 @@
+"""Import the real modules of one vLLM on CPU, without an accelerator and without building it.
+
+A process holds one vLLM: a second one would mix two releases' modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import re
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import torch
+
+from impl.target import Part
+from impl.vllm.launch.source import PACKAGE, Source
+from spec.errors import InputError
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Something that is not as the release has it, why that is so, and the parts it concerns."""
+
+    where: str
+    change: str
+    reason: str
+    parts: tuple[Part | Literal["loop"], ...]
+
+
+_GATHERS: tuple[Part, ...] = ("V1", "V2")
+_REQUESTS: tuple[Part, ...] = ("free", "book", "encoder_decoder_book")
+
+PATCHES: tuple[Patch, ...] = (
+    Patch(
+        "every loaded vllm module",
+        "PIN_MEMORY is False where no CUDA device is present",
+        "it is True on an unspecified platform, and pinned memory needs an accelerator",
+        _GATHERS,
+    ),
+    Patch(
+        "GPUModelRunner (V1)",
+        "made without its constructor; the attributes that _gather_mm_embeddings reads are set by "
+        "hand: requests, input_batch, encoder_cache, no pruning, no M-RoPE",
+        "its constructor allocates device buffers and needs a model; the release's own tests call "
+        "the method on a stand-in as well",
+        ("V1",),
+    ),
+    Patch(
+        "EncoderRunner (V2)",
+        "made with no model",
+        "gather_mm_embeddings does not use the model",
+        ("V2",),
+    ),
+    Patch(
+        "Scheduler",
+        "made without its constructor; the attributes that _free_encoder_inputs reads are set by "
+        "hand: the book, encoder-decoder or not, the drafter's look-ahead, no external cache",
+        "its constructor needs a whole engine configuration",
+        ("free",),
+    ),
+    Patch(
+        "Request",
+        "made with a prompt of zeros that ends where its last feature does, and without the "
+        "features' data",
+        "no function under test reads token ids or data",
+        _REQUESTS,
+    ),
+    Patch(
+        "the compiled extension vllm._C",
+        "absent",
+        "nothing is built; no function under test uses it",
+        (*_GATHERS, *_REQUESTS, "window", "row_range", "loop"),
+    ),
+    Patch(
+        "VllmConfig",
+        "built for a small text model on the CPU; a drafter is configured as ngram and renamed to "
+        "eagle, asynchronous scheduling is switched on, after the checks at start-up",
+        "a multimodal model and a drafter with a forward pass need weights and an accelerator",
+        ("loop",),
+    ),
+    Patch(
+        "Scheduler and AsyncScheduler",
+        "made by their constructors; then set by hand: the book with its size, the encoder budget, "
+        "encoder-decoder or not, the runner's version, for shifts above 1 the look-ahead, for "
+        "block alignment the flag and the block size",
+        "they are derived from a multimodal, hybrid or encoder-decoder model",
+        ("loop",),
+    ),
+    Patch(
+        "the model runners",
+        "GPUModelRunner (V1) is made without its constructor and EncoderRunner (V2) with no model; "
+        "our worker calls their choice of inputs and their gathers, in the order read from the "
+        "source; the encoder is ours",
+        "their constructors allocate device buffers and need a model",
+        ("loop",),
+    ),
+    Patch(
+        "the KV connector",
+        "a class of ours on the release's base class, made by its own factory, that finds prefixes "
+        "and loads them within a step",
+        "prefix hits and failed loads are the scenario's to choose",
+        ("loop",),
+    ),
+    Patch(
+        "the manager of grammars",
+        "a stand-in that accepts every token",
+        "no request of a scenario has a grammar",
+        ("loop",),
+    ),
+    Patch(
+        "max_model_len",
+        "set to the tokens that the KV blocks hold",
+        "an engine refuses to start where the blocks do not hold one request of that length",
+        ("loop",),
+    ),
+)
+"""Every difference from an installed release, for reports."""
+
+
+def patches_for(part: str) -> tuple[Patch, ...]:
+    """The patches that concern a part, or one of the parts that a longer name is made of."""
+    words = re.split(r"[ ,]+", part)
+    return tuple(patch for patch in PATCHES if any(word in patch.parts for word in words))
+
+
+_QUIET_AND_OFFLINE = {
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+}
+"""Environment of a process that imports vLLM: nothing is printed, nothing is sent or fetched."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One vLLM in this process."""
+
+    source: Source
+
+    def find(self, module: str, attribute: str) -> Any | None:
+        """An attribute of one of its modules, or ``None`` where the release has no such thing.
+
+        Args:
+            module: name below ``vllm``, such as ``v1.request``.
+            attribute: a class or function of the module.
+
+        Raises:
+            InputError: a distribution that the module needs is not installed.
+        """
+        name = f"{PACKAGE}.{module}"
+        found = _import(name)
+        return None if found is None else getattr(found, attribute, None)
+
+    def module(self, module: str) -> ModuleType:
+        """One of its modules.
+
+        Args:
+            module: name below ``vllm``, such as ``v1.request``.
+
+        Raises:
+            InputError: the release has no such module, or a distribution that it needs is missing.
+        """
+        found = _import(f"{PACKAGE}.{module}")
+        if found is None:
+            raise InputError(f"{self.source.name} has no module {PACKAGE}.{module}")
+        return found
+
+    def named_class(self, name: str) -> Any:
+        """A class that is named in full, of vLLM or of a package beside it.
+
+        Args:
+            name: ``package.module:Class``.
+
+        Raises:
+            InputError: there is no such module or class.
+        """
+        module, _, attribute = name.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise InputError(
+                f"{name}: no such class ({error}); give package.module:Class, importable from here"
+            ) from None
+
+
+_loaded: list[Loaded] = []
+
+
+def load(source: Source) -> Loaded:
+    """Put a source on ``sys.path`` and import its package.
+
+    Raises:
+        InputError: this process holds another vLLM already, or a dependency is missing.
+    """
+    if _loaded:
+        present = _loaded[0]
+        if present.source != source:
+            raise InputError(
+                f"this process has loaded {present.source.name} from {present.source.root}; load "
+                f"{source.name} in a process of its own"
+            )
+        return present
+    _require_no_other(source)
+    for name, value in _QUIET_AND_OFFLINE.items():
+        os.environ.setdefault(name, value)
+    sys.path.insert(0, str(source.root))
+    if _import(PACKAGE) is None:
+        sys.path.remove(str(source.root))
+        raise InputError(f"{source.root}: holds no package {PACKAGE}")
+    loaded = Loaded(source)
+    _loaded.append(loaded)
+    return loaded
+
+
+def _require_no_other(source: Source) -> None:
+    other = sys.modules.get(PACKAGE)
+    if other is not None:
+        where = Path(other.__file__ or "").parent.parent
+        raise InputError(
+            f"this process has already imported {PACKAGE} from {where}; load {source.name} in a "
+            "process of its own"
+        )
+
+
+def _import(name: str) -> ModuleType | None:
+    """Import a module of vLLM and switch pinned memory off; ``None`` when there is no such."""
+    logging.getLogger(PACKAGE).setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if missing == name or name.startswith(f"{missing}."):
+            return None
+        raise InputError(
+            f"{name} needs the module {missing}, which is not installed; run `make vllm`, which "
+            "installs what the releases from 0.17 to 0.33 need, and install whatever another one "
+            "needs yourself"
+        ) from None
+    except Exception as error:
+        raise InputError(
+            f"{name} cannot be imported: {type(error).__name__}: {error}; run `make vllm`; if that "
+            "does not help, this vLLM needs other versions of its dependencies than are installed"
+        ) from error
+    if not torch.cuda.is_available():
+        _switch_pinned_memory_off()
+    return module
+
+
+def _switch_pinned_memory_off() -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{PACKAGE}.") and getattr(module, "PIN_MEMORY", False) is True:
+            module.PIN_MEMORY = False  # type: ignore[attr-defined]

@@ -1,0 +1,135 @@
+"""``residency ablate``: which guards are needed, alone and together."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from proofs.ablate.cells import CUTS, LOOK_AHEADS, MARGINS, RESERVATIONS, SHIFTS, Cell, cells
+from proofs.ablate.decide import Decided, DisagreementError, Proof
+from proofs.ablate.evidence import UnfinishedRunError
+from proofs.ablate.matrix import decided_cells, to_json
+from proofs.ablate.present import print_details, print_matrix
+from proofs.dossiers.ablation import report_cells
+from proofs.jobs.progress import ReportProgress
+from proofs.jobs.terminal import progress_bar
+from proofs.smt.obligation import prove
+from proofs.theorems.groups import all_obligations
+from spec.errors import InputError
+from spec.functions.case_files import require_writable, write_atomically
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+
+_FEW = 8
+"""So many cells are told one by one."""
+
+
+def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
+    return click.Option([name], type=click.Choice([str(v) for v in values]), help=text)
+
+
+@click.command(
+    "ablate",
+    params=[
+        _choice("--margin", MARGINS, "Tokens past an item's end before its reference goes."),
+        _choice("--shift", SHIFTS, "The scheduler's shift ks (tokens)."),
+        _choice("--look-ahead", LOOK_AHEADS, "How far the drafter reads ahead, kg (tokens)."),
+        _choice("--cut", CUTS, "Where a chunk ends before a refused item."),
+        _choice("--reservation", RESERVATIONS, "What a chunk near the prefill's end does."),
+        _choice("--tolerance", ("on", "off"), "Whether a boundary miss is skipped."),
+        click.Option(
+            ["--json", "json_file"],
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Write the cells to this file.",
+        ),
+        click.Option(
+            ["--report", "folder"],
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Write a page on each counterexample into this folder.",
+        ),
+    ],
+)
+def ablate(
+    *,
+    margin: str | None,
+    shift: str | None,
+    look_ahead: str | None,
+    cut: str | None,
+    reservation: str | None,
+    tolerance: str | None,
+    json_file: Path | None,
+    folder: Path | None,
+) -> None:
+    """Decide every choice of guards: safe or not, and whether requests get on.
+
+    Each answer is a theorem, proved again here by both solvers, or the smallest counterexample of
+    the model, repeated by the reference with the same guards. Options choose some of the cells; a
+    few are told one by one.
+
+    Exits 0 when all are decided, 3 when a solver gave up on a theorem, 5 when theorems, model and
+    reference disagree, 2 for wrong input and 130 after Ctrl-C.
+    """
+    wanted = {
+        "margin": margin,
+        "scheduler_lookahead": shift,
+        "gather_lookahead": look_ahead,
+        "cut": cut,
+        "reservation": reservation,
+        "tolerates_boundary": None if tolerance is None else str(tolerance == "on"),
+    }
+    try:
+        for path in (json_file, folder):
+            if path is not None:
+                require_writable(path)
+        chosen = [cell for cell in cells() if _is_wanted(cell, wanted)]
+        with progress_bar() as report_progress:
+            decided = list(decided_cells(chosen, report_progress or (lambda *_: None)))
+            verdicts = _prove_all(decided, report_progress)
+        print_matrix(decided)
+        if len(decided) <= _FEW:
+            print_details(decided)
+        if json_file is not None:
+            write_atomically(json_file, json.dumps(to_json(decided), indent=1) + "\n")
+        if folder is not None:
+            report_cells(decided, folder)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    except (DisagreementError, UnfinishedRunError) as error:
+        click.echo(f"{Verdict.ERROR.name} {error}", err=True)
+        sys.exit(exit_code([Verdict.ERROR]))
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    for name, verdict in verdicts.items():
+        if verdict is not Verdict.PROVED:
+            click.echo(f"{verdict.name} {name}", err=True)
+    sys.exit(exit_code([*verdicts.values(), Verdict.HELD]))
+
+
+def _is_wanted(cell: Cell, wanted: dict[str, str | None]) -> bool:
+    choice = cell.to_json()
+    return all(value is None or str(choice[name]) == value for name, value in wanted.items())
+
+
+def _prove_all(
+    decided: Sequence[Decided], report_progress: ReportProgress | None
+) -> dict[str, Verdict]:
+    """Prove every theorem that an answer names; its verdict by name."""
+    named = {
+        theorem
+        for one in decided
+        for answer in (one.safety, one.progress)
+        if isinstance(answer, Proof)
+        for theorem in answer.theorems
+    } | {theorem for one in decided for theorem in one.dense_only}
+    known = {obligation.name: obligation for obligation in all_obligations()}
+    verdicts = {}
+    for number, name in enumerate(sorted(named)):
+        if report_progress is not None:
+            report_progress("theorems", number, len(named))
+        verdicts[name] = prove(known[name]).verdict
+    return verdicts

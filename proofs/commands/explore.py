@@ -1,0 +1,125 @@
+"""``residency explore``: everything that can happen in a small scope."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from proofs.commands.options import json_option
+from proofs.dossiers.exploration import publish_exploration
+from proofs.explore.present import print_report, report_to_json
+from proofs.explore.scope import SCOPES
+from proofs.explore.search import ExploreSettings, run_exploration
+from proofs.jobs.terminal import interrupts, progress_bar
+from proofs.report.machines.publish import MachineFiles, machine_options
+from spec.errors import InputError
+from spec.functions.case_files import require_writable, write_atomically
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+
+
+@click.command("explore")
+@click.option(
+    "--scope",
+    default="default",
+    show_default=True,
+    help=f"What to explore: {', '.join(SCOPES)}. full takes hours: give --resume.",
+)
+@click.option("--fault", help="Explore the model and the reference with this named fault.")
+@click.option("--claims", help="Ids of claims, separated by commas; all when not given.")
+@click.option(
+    "--lockstep",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="The reference walks every round of one case in so many; 1 for all, 0 for none.",
+)
+@click.option(
+    "--relation",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Every round of one case in so many is laid against the relation that the unbounded "
+    "proofs are about; 1 for all, 0 for none.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes."
+)
+@click.option(
+    "--resume",
+    "resume_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep finished jobs in this folder, and do not do again those that it holds.",
+)
+@json_option
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a report on each shortest counterexample into this folder.",
+)
+@machine_options
+def explore(
+    *,
+    scope: str,
+    fault: str | None,
+    claims: str | None,
+    lockstep: int,
+    relation: int,
+    workers: int,
+    resume_folder: Path | None,
+    json_file: Path | None,
+    report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
+) -> None:
+    """Explore every case of a small scope, with all choices within a run, on the model.
+
+    A case is a layout under a configuration: two requests with two items each and one of text
+    alone, laid out in every way with items of one or two tokens; configurations of which any two
+    settings come together in one. Small layouts meet all of these, most of two requests some or
+    one; --scope full has more. Choices are every number of accepted drafts, every time of arrival
+    in a given order, and once an abort, a reset, or a failed load that takes a request back to its
+    start or by one token. The reference walks beside the model, each round is laid against the
+    relation of the unbounded proofs, and each counterexample is replayed on the reference before it
+    is shown.
+
+    Exits 0 when all claims hold in the whole scope, 1 when one is refuted, 2 for wrong input, 4
+    when a premise never happened, 5 when the reference and the model part or a round lies outside
+    the relation of the proofs, and 130 after Ctrl-C.
+    """
+    try:
+        settings = ExploreSettings(
+            scope=scope,
+            fault=fault,
+            claims=_names(claims),
+            lockstep=lockstep,
+            relation=relation,
+            workers=workers,
+            resume=resume_folder,
+        )
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable()
+        if json_file is not None:
+            require_writable(json_file)
+        with progress_bar() as report_progress, interrupts() as interrupted:
+            report = run_exploration(settings, report_progress, interrupted)
+        print_report(report)
+        if json_file is not None:
+            write_atomically(json_file, json.dumps(report_to_json(report), indent=1) + "\n")
+        publish_exploration(report, files)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    sys.exit(INTERRUPTED_EXIT_CODE if report.interrupted else exit_code(report.verdicts))
+
+
+def _names(claims: str | None) -> tuple[str, ...] | None:
+    if claims is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in claims.split(",") if name.strip()))
+    if not names:
+        raise InputError("--claims is empty; give ids separated by commas")
+    return names

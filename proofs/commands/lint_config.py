@@ -1,0 +1,250 @@
+"""``residency lint-config``: whether an engine's settings let it stand still for ever."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from proofs.dossiers.settings import publish_judgement, require_release
+from proofs.report.machines.publish import MachineFiles, machine_options
+from proofs.settings.flags.arguments import NOT_MODELLED, read_config, setup_of
+from proofs.settings.flags.command_line import META, Pasted, PastedCommand
+from proofs.settings.flags.facts import table
+from proofs.settings.judge import changes, judge
+from proofs.settings.present import document, lines_of
+from proofs.settings.stuck.layouts import as_scenario
+from spec.errors import InputError
+from spec.functions.case_files import write_atomically
+from spec.record.document import dumps_scenario
+from spec.verdict import USAGE_EXIT_CODE, exit_code
+
+_Command: TypeAlias = Callable[..., None]
+
+
+def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
+    return click.option(*names, metavar="COUNT", help=text)
+
+
+def _hidden(command: _Command) -> _Command:
+    """Arguments that bear on the verdict, and are of no use here but in a line that was pasted."""
+    for name in ("spec-method", "spec-tokens", "max-num-active-seqs"):
+        command = click.option(f"--{name}", hidden=True)(command)
+    for name in NOT_MODELLED:
+        flag = f"--{name.replace('_', '-')}"
+        if name in _SWITCHES:
+            flag = f"{flag}/--no-{flag[2:]}"
+        command = click.option(flag, name, hidden=True, default=None)(command)
+    return command
+
+
+_SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
+
+
+@click.command("lint-config", cls=PastedCommand)
+@click.option("--release", help="Release of vLLM; the newest known when not given.")
+@_counted(
+    "--max-num-batched-tokens",
+    "--token-budget",
+    "max_num_batched_tokens",
+    text="Token budget of a pass.",
+)
+@_counted(
+    "--largest-item", "largest_item", text="Tokens of the longest item; 0 for a model of text only."
+)
+@_counted(
+    "--largest-rows",
+    "largest_rows",
+    text="Rows of the largest item's output; as many as its tokens when not given.",
+)
+@_counted(
+    "--encoder-budget",
+    "encoder_budget",
+    text="Rows that the encoder computes in a pass; as vLLM derives it when not given.",
+)
+@_counted(
+    "--encoder-cache-size",
+    "--cache-size",
+    "encoder_cache_size",
+    text="Rows of the encoder cache; as vLLM derives it when not given.",
+)
+@click.option(
+    "--disable-chunked-mm-input/--no-disable-chunked-mm-input",
+    "--whole-items/--chunked-items",
+    "disable_chunked_mm_input",
+    default=None,
+    help="Items are not split over passes.",
+)
+@click.option(
+    "--speculative-config",
+    "-sc",
+    "speculative_config",
+    metavar="JSON",
+    help="The drafter, as vLLM takes it: method and num_speculative_tokens matter.",
+)
+@_counted("--modules", "modules", text="Modules of an MTP drafter (num_nextn_predict_layers).")
+@_counted(
+    "--long-prefill-token-threshold",
+    "long_prefill_token_threshold",
+    text="Most tokens of a chunk of a long prefill; 0 for none.",
+)
+@click.option(
+    "--long-prefill-token-threshold-adaptive/--no-long-prefill-token-threshold-adaptive",
+    "long_prefill_token_threshold_adaptive",
+    default=None,
+    help="The threshold follows the number of requests.",
+)
+@_counted(
+    "--max-num-partial-prefills",
+    "max_num_partial_prefills",
+    text="Up to 0.27: sets the threshold where none is given.",
+)
+@click.option("--mamba-cache-mode", help="With `align`, chunks end at multiples of the block size.")
+@_counted("--block-size", "block_size", text="Tokens of a KV block.")
+@_counted("--block-alignment", "block_alignment", text="Chunks end at multiples of it; 0 for none.")
+@_counted("--max-num-seqs", "max_num_seqs", text="Requests that may run at once.")
+@_counted("--requests", "requests", text="Requests in the engine at once; 1 for one at a time.")
+@click.option("--limit-mm-per-prompt", metavar="JSON", help="Most items of a prompt, by kind.")
+@_counted("--max-model-len", "max_model_len", text="Longest request.")
+@click.option(
+    "--enable-prefix-caching/--no-enable-prefix-caching",
+    default=None,
+    help="Whether a prompt may begin with cached tokens; it may when not given.",
+)
+@click.option(
+    "--enable-chunked-prefill/--no-enable-chunked-prefill",
+    default=None,
+    help="Without it the theorems settle nothing.",
+)
+@click.option(
+    "--scheduling-policy",
+    type=click.Choice(["fcfs", "priority"]),
+    help="Who runs first; fcfs when not given.",
+)
+@click.option(
+    "--encoder-decoder/--decoder-only",
+    default=None,
+    help="Which kind of model; for encoder-decoder ones the theorems settle nothing.",
+)
+@click.option(
+    "--kv-transfer-config",
+    metavar="JSON",
+    help="A KV store outside of the engine; with one the theorems settle nothing.",
+)
+@click.option(
+    "--ec-transfer-config",
+    metavar="JSON",
+    help="A store of encoder outputs outside of the engine; likewise.",
+)
+@_hidden
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML or JSON file with arguments, as vLLM reads it; those of the command line win.",
+)
+@click.option(
+    "--margin",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that a reference is held past its item's end.",
+)
+@click.option(
+    "--cut-shift",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that a chunk ends before a refused item.",
+)
+@click.option(
+    "--whole-cut-shift",
+    type=click.IntRange(min=0),
+    help="Instead of the release's: tokens that "
+    "a chunk ends before an item that must not be split.",
+)
+@click.option(
+    "--reserves/--no-reserves",
+    default=None,
+    help="Instead of the release's: whether the "
+    "reservation near the prefill's end may leave a chunk empty.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the smallest prompt that stalls as a scenario, for `residency replay`.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the verdict.",
+)
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Run each prompt that stalls on the release's own engine, and write a page on it into "
+    "this folder.",
+)
+@machine_options
+def lint_config(
+    *,
+    config_file: Path | None,
+    margin: int | None,
+    cut_shift: int | None,
+    whole_cut_shift: int | None,
+    reserves: bool | None,
+    output: Path | None,
+    json_file: Path | None,
+    report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
+    **given: Any,
+) -> None:
+    """Say whether an engine with these settings can stand still for ever, by proof.
+
+    Takes a `vllm serve` line as it is, and tells which flags it did not look at. Prints the
+    smallest prompt that stalls, the theorems that say so and what to change.
+
+    Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, 3 when the
+    theorems do not settle it, 5 when --report runs an engine that does not stop as they say, and
+    130 after Ctrl-C.
+    """
+    try:
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable(output, json_file)
+        arguments, others = read_config(config_file) if config_file else ({}, [])
+        arguments.update({name: value for name, value in given.items() if value is not None})
+        pasted: Pasted = click.get_current_context().meta[META]
+        for name, entries in pasted.entries.items():
+            arguments[name] = {**(table(arguments, name) or {}), **entries}
+        others += pasted.others
+        rules = {
+            "margin": margin,
+            "cut_shift": cut_shift,
+            "whole_cut_shift": whole_cut_shift,
+            "reserves": reserves,
+        }
+        setup = setup_of(arguments, {k: v for k, v in rules.items() if v is not None})
+        if report_folder is not None:
+            require_release(setup)
+        judgement = judge(setup)
+        found = changes(setup) if judgement.stops else ()
+        for line in lines_of(setup, judgement, found):
+            click.echo(line)
+        if others:
+            click.echo("not looked at: " + ", ".join(others))
+        if output is not None and judgement.stops:
+            scenario = as_scenario(judgement.stops[0].layout, setup.settings)
+            write_atomically(output, dumps_scenario(scenario))
+        if json_file is not None:
+            data = document(setup, judgement, found) | {"not_looked_at": others}
+            text = json.dumps(data, indent=1) + "\n"
+            write_atomically(json_file, text)
+        verdict = publish_judgement(setup, judgement, files)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    sys.exit(exit_code([verdict]))

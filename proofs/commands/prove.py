@@ -1,0 +1,322 @@
+"""The claims on the source of one vLLM, for ``residency prove`` and ``residency check``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from impl.target import RUNNERS
+from impl.vllm.launch.fetch import fetch
+from impl.vllm.launch.source import Source, from_directory
+from proofs.report.machines.checked import checked_source
+from proofs.report.machines.publish import NO_FILES, MachineFiles, publish, tell_pages
+from proofs.search.functions.results import ALL_PARTS, CheckSettings
+from proofs.smt.solvers import require_solvers
+from proofs.source.check import MAX_FEATURES, SourceReport, check_source
+from proofs.source.passes.run_claims import RULES as RUN_RULES
+from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
+from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
+from proofs.source.present import print_source_report, source_report_to_json
+from proofs.source.scenario_files import replay_commands, write_scenarios
+from proofs.theorems.prove import prove_options, run_or_usage_error
+from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
+from spec.errors import InputError
+from spec.functions.case_files import write_atomically
+from spec.verdict import USAGE_EXIT_CODE, exit_code
+
+
+def named_source(release_or_folder: str) -> Source:
+    """The source of a release, fetched if need be, or of a folder that exists.
+
+    Raises:
+        InputError: neither a known release nor a folder with a vLLM.
+    """
+    folder = Path(release_or_folder)
+    if folder.is_dir():
+        return from_directory(folder)
+    return fetch(release_or_folder)
+
+
+@click.command("prove")
+@prove_options
+@click.option(
+    "--source-of",
+    metavar="RELEASE|DIR",
+    help="Prove the claims on the source of this vLLM instead of on the rules.",
+)
+@click.option(
+    "--max-features",
+    type=click.IntRange(1, MAX_FEATURES),
+    default=MAX_FEATURES,
+    show_default=True,
+    help="With --source-of: features of a request at once. Fewer are quicker and prove less.",
+)
+@click.option(
+    "--passes",
+    "num_passes",
+    type=click.IntRange(FEW_PASSES, MOST_PASSES),
+    default=FEW_PASSES,
+    show_default=True,
+    help="With --source-of: passes of a whole run of the scheduler. More take minutes.",
+)
+@click.option(
+    "--scenarios",
+    "scenario_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --source-of: write the counterexamples of whole runs here, to be replayed.",
+)
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --source-of: write a page for each refuted claim into this folder; what is refuted "
+    "about passes is run on the engine of that vLLM.",
+)
+@click.option(
+    "--sarif",
+    "sarif_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --source-of: write what is refuted, with its source line, to this SARIF file.",
+)
+@click.pass_context
+def prove_command(
+    context: click.Context,
+    /,
+    source_of: str | None,
+    max_features: int,
+    num_passes: int,
+    scenario_folder: Path | None,
+    report_folder: Path | None,
+    sarif_file: Path | None,
+    **options: Any,
+) -> None:
+    """Prove the rules for all integers; or, with --source-of, a release's own source.
+
+    Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
+    or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
+    """
+    if source_of is None:
+        for given, refusal in (
+            (sarif_file, "--sarif names lines of a vLLM; add --source-of"),
+            (scenario_folder, "--scenarios are of a vLLM's runs; add --source-of"),
+            (report_folder, "--report shows what a vLLM does; add --source-of"),
+        ):
+            if given is not None:
+                _refuse(context, refusal)
+        context.exit(run_or_usage_error(**options))
+    for name, option in _ONLY_FOR_RULES.items():
+        if options[name]:
+            _refuse(context, f"{option} cannot be used with --source-of")
+    try:
+        files = MachineFiles(options["junit_file"], sarif_file, report_folder)
+        files.require_writable(options["json_file"], scenario_folder)
+        code = prove_source(
+            named_source(source_of),
+            claims=options["claims"] or None,
+            max_features=max_features,
+            num_passes=num_passes,
+            json_file=options["json_file"],
+            scenario_folder=scenario_folder,
+            files=files,
+            with_rules=not options["claims"],
+        )
+    except InputError as error:
+        _refuse(context, str(error))
+    context.exit(code)
+
+
+def _refuse(context: click.Context, why: str) -> NoReturn:
+    """End the command with one line that says what is wrong with its input."""
+    click.echo(f"Error: {why}", err=True)
+    context.exit(USAGE_EXIT_CODE)
+
+
+_ONLY_FOR_RULES = {
+    "groups": "--group",
+    "smt2_folder": "--smt2",
+    "show_ablations": "--ablations",
+}
+"""Options of the rules' proofs that mean nothing for a source."""
+
+
+def prove_source(
+    source: Source,
+    *,
+    claims: Sequence[str] | None = None,
+    runner: str = "both",
+    max_features: int = MAX_FEATURES,
+    num_passes: int = FEW_PASSES,
+    json_file: Path | None = None,
+    scenario_folder: Path | None = None,
+    files: MachineFiles = NO_FILES,
+    with_rules: bool = False,
+) -> int:
+    """Prove or refute the claims on a source, print the result, write the files asked for.
+
+    Args:
+        source: a vLLM.
+        claims: ids of claims; ``None`` for all.
+        runner: ``V1``, ``V2`` or ``both``: whose gather is proved beside all else.
+        max_features: features of a request at once, 1 to 3.
+        num_passes: passes of a whole run, 2 or 3.
+        json_file: where to write the result as JSON.
+        scenario_folder: where the counterexamples of whole runs are written, if anywhere.
+        files: what other tools are told; its folder gets the reports.
+        with_rules: whether the source is compared with the rules too.
+
+    Returns:
+        The exit code of the worst verdict.
+
+    Raises:
+        InputError: an unknown claim, source that cannot be read, a missing solver, or a file that
+            cannot be written.
+    """
+    console = Console()
+    report = source_report(
+        source, console, parts_to_prove(claims, runner), max_features, num_passes
+    )
+    if not with_rules:
+        report = only_claims(report, claims)
+    code = show(report, console, json_file)
+    if not report.results:
+        click.echo("Nothing was run.")
+    if scenario_folder is not None:
+        tell_scenarios(report, source, scenario_folder)
+    sections = []
+    if files.folder is not None:
+        from proofs.dossiers.source import report_source
+
+        sections = report_source(report, source, files.folder)
+        refuted = [result for result in report.results if result.finding is not None]
+        tell_pages(len(refuted), len(sections))
+    checked = checked_source(report, source.package, source.release)
+    publish(f"{source.name}: the claims on its source", [checked], files, sections)
+    return code
+
+
+def parts_to_prove(claims: Sequence[str] | None, runner: str) -> tuple[str, ...] | None:
+    """The parts to prove, without the gather of the runner that was not asked for.
+
+    Args:
+        claims: ids of claims; ``None`` for all.
+        runner: ``V1``, ``V2`` or ``both``.
+
+    Returns:
+        The parts; ``None`` for all.
+
+    Raises:
+        InputError: an unknown claim, or one that no source proof is about.
+    """
+    if claims is None and runner == "both":
+        return None
+    parts = ALL_SOURCE_PARTS if claims is None else parts_of_claims(claims)
+    left_out = [name for name in RUNNERS if runner not in (name, "both")]
+    return tuple(part for part in parts if part not in left_out)
+
+
+def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
+    """The parts on which any of the claims is proved.
+
+    Raises:
+        InputError: an unknown claim, or one that no source proof is about.
+    """
+    parts = tuple(part for part, asked in _ON_PASSES.items() if set(claims) & set(asked))
+    of_parts = {claim for part in ALL_PARTS for claim in CheckSettings().claims_of(part)}
+    known = of_parts.union(*_ON_PASSES.values())
+    settings = CheckSettings(claims=tuple(claims))
+    of_functions = tuple(part for part in settings.parts if settings.claims_of(part))
+    for claim in claims:
+        if claim not in known:
+            accepted = ", ".join(sorted(known))
+            what = "no source proof is about" if claim in LOOP_CLAIMS else "unknown"
+            raise InputError(f"{what} claim {claim!r}; known claims: {accepted}")
+    return (*of_functions, *parts)
+
+
+_ON_PASSES = {"scheduling": SCHEDULING_CLAIMS, "runs": tuple(RUN_RULES)}
+"""Parts about whole passes, and the claims on them."""
+
+ALL_SOURCE_PARTS = (*ALL_PARTS, *_ON_PASSES)
+"""Every part; those that no source proof is about are passed over."""
+
+
+def source_report(
+    source: Source,
+    console: Console,
+    parts: Sequence[str] | None = None,
+    max_features: int = MAX_FEATURES,
+    num_passes: int = FEW_PASSES,
+) -> SourceReport:
+    """Run the questions on the source, with a progress bar on a terminal.
+
+    Args:
+        source: a vLLM.
+        console: where the progress is shown.
+        parts: parts to check; all by default.
+        max_features: features of a request at once, 1 to 3.
+        num_passes: passes of a whole run, 2 or 3.
+
+    Raises:
+        InputError: a missing solver, or source that cannot be read.
+    """
+    require_solvers()
+    with Progress(
+        TextColumn(source.name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("", total=None)
+        return check_source(
+            source.package,
+            source.name,
+            parts=parts,
+            max_features=max_features,
+            num_passes=num_passes,
+            advance=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+
+
+def only_claims(report: SourceReport, claims: Sequence[str] | None) -> SourceReport:
+    """The report without the rules, and with the given claims only; all of them when ``None``."""
+    kept = (
+        result
+        for result in report.results
+        if not result.is_rule and (claims is None or result.claim in claims)
+    )
+    return replace(report, results=tuple(kept))
+
+
+def tell_scenarios(report: SourceReport, source: Source, folder: Path) -> None:
+    """Write the counterexamples of whole runs, and print the command that replays each.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    findings = [result.finding for result in report.results if result.finding is not None]
+    for command in replay_commands(write_scenarios(findings, folder), source):
+        click.echo(command)
+
+
+def show(report: SourceReport, console: Console, json_file: Path | None) -> int:
+    """Print the report and write the file asked for.
+
+    Returns:
+        The exit code of the worst verdict.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    print_source_report(report, console)
+    if json_file is not None:
+        write_atomically(json_file, json.dumps(source_report_to_json(report), indent=2) + "\n")
+    return exit_code(result.verdict for result in report.results)

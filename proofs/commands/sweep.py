@@ -1,0 +1,230 @@
+"""``residency sweep``: what holds in which release, from recorded scenarios and fresh search."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from impl.target import RUNNERS
+from impl.tensors import TensorSettings
+from impl.vllm.launch.source import tree_digest
+from proofs.commands.options import runner_option
+from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
+from proofs.jobs.processes import run_jobs
+from proofs.jobs.terminal import interrupts, progress_bar
+from proofs.releases.sweep import Deviation, SweepJob, deviations, searched_verdicts, sweep_vllm
+from proofs.releases.sweep_present import print_deviations, print_findings, print_sweep
+from proofs.report.machines.checked import checked_sweep
+from proofs.report.machines.publish import MachineFiles, machine_options, publish
+from proofs.run.targets import named_vllms
+from proofs.search.runs.results import LoopCheckSettings
+from spec.errors import InputError
+from spec.functions.case_files import write_atomically
+from spec.record.json_document import read_text
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+
+JSON_SCHEMA_VERSION = 1
+DEFAULT_EXAMPLES = 500
+
+
+@click.command("sweep")
+@click.option(
+    "--release",
+    "releases",
+    multiple=True,
+    help="Release of vLLM; may be repeated. Every release at which a recorded fault comes or goes "
+    "when not given.",
+)
+@click.option(
+    "--examples",
+    type=click.IntRange(min=0),
+    default=DEFAULT_EXAMPLES,
+    show_default=True,
+    help="Scenarios to draw for each release and mode; 0 runs the recorded ones only.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Draws the same scenarios again."
+)
+@runner_option
+@click.option(
+    "--device",
+    default="none",
+    show_default=True,
+    help="cpu or cuda; none runs without tensors.",
+)
+@click.option(
+    "--recorded",
+    "recorded_folder",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FOLDER,
+    help="Folder with recorded scenarios and their index; that of the project when not given.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the results in this file, release by release; releases that it holds are not run "
+    "again.",
+)
+@click.option(
+    "--report",
+    "report_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a page for each violation that is searched or has come back, release by release, "
+    "into this folder.",
+)
+@machine_options
+def sweep(
+    *,
+    releases: tuple[str, ...],
+    examples: int,
+    seed: int,
+    runner: str,
+    device: str,
+    recorded_folder: Path,
+    json_file: Path | None,
+    report_folder: Path | None,
+    junit_file: Path | None,
+    sarif_file: Path | None,
+) -> None:
+    """Make the table of claims by release, runner and mode.
+
+    Recorded scenarios are judged by their record: a fault has to show where it is recorded, and on
+    no release that is recorded as good. The search is judged as everywhere.
+
+    Exits 0 when the record is met and all searched claims held, 1 when a fault is not where it is
+    recorded or the search refuted a claim, 3 for unknown, 4 for claims never put to the test, 5 for
+    errors, 2 for wrong input and 130 after Ctrl-C.
+    """
+    try:
+        files = MachineFiles(junit_file, sarif_file, report_folder)
+        files.require_writable(json_file)
+        recorded = load_recorded(recorded_folder)
+        chosen = tuple(r for r in RUNNERS if runner in (r, "both"))
+        tensors = None if device == "none" else TensorSettings(device=device)
+        LoopCheckSettings(runners=chosen, tensors=tensors).validate()
+        about = {
+            "examples": examples,
+            "seed": seed,
+            "runner": runner,
+            "device": device,
+            "recorded": recorded.digest,
+            "suite": _suite_digest(),
+        }
+        kept = _kept(json_file, about)
+        vllms = named_vllms(releases or recorded.releases(), None, None)
+        entries = {
+            vllm.source.name: kept[vllm.source.name]
+            for vllm in vllms
+            if vllm.source.name in kept and kept[vllm.source.name]["digest"] == vllm.source.digest
+        }
+        left = [vllm for vllm in vllms if vllm.source.name not in entries]
+        names = [vllm.source.name for vllm in left]
+        jobs = [SweepJob(vllm, recorded, examples, seed, chosen, tensors) for vllm in left]
+        unfinished: dict[str, str] = {}
+        with progress_bar() as report_progress, interrupts() as interrupted:
+            for answer in run_jobs(sweep_vllm, jobs, names, report_progress, interrupted):
+                name = names[answer.index]
+                if answer.value is None:
+                    unfinished[name] = str(answer.refused or answer.failed)
+                elif not answer.value["interrupted"]:
+                    entries[name] = answer.value
+                    _keep(json_file, about, {**kept, **entries})
+            was_interrupted = interrupted()
+        order = [vllm.source.name for vllm in vllms]
+        done = [entries[name] for name in order if name in entries]
+        for name in order:
+            if name not in entries and name not in unfinished:
+                unfinished[name] = "interrupted"
+        found = [one for entry in done for one in deviations(recorded, entry)]
+        print_sweep(done)
+        print_findings(done)
+        print_deviations(recorded, done, found)
+        sections: list[str] = []
+        all_again = True
+        if report_folder is not None:
+            from proofs.dossiers.sweep import report_sweep
+
+            sections, all_again = report_sweep(
+                vllms, recorded, done, seed, chosen, tensors, report_folder
+            )
+        checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
+        publish("a sweep over releases", checked, files, sections)
+        for name, reason in unfinished.items():
+            click.echo(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
+    except InputError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(USAGE_EXIT_CODE)
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    if was_interrupted:
+        sys.exit(INTERRUPTED_EXIT_CODE)
+    sys.exit(_code(recorded, done, found, bool(unfinished) or not all_again))
+
+
+def _code(
+    recorded: Recorded,
+    done: Sequence[Mapping[str, Any]],
+    found: Sequence[Deviation],
+    has_errors: bool,
+) -> int:
+    """The exit code: of what deviates from the record, of the search, of what could not run.
+
+    Args:
+        recorded: scenarios of known faults.
+        done: what each release showed.
+        found: what deviates from the record.
+        has_errors: whether a release could not be run, or a violation did not show again.
+    """
+    verdicts = [one.verdict for one in found]
+    for entry in done:
+        verdicts += searched_verdicts(entry)
+        if any(fault.expected(entry["release"]) is not None for fault in recorded.index.faults):
+            verdicts.append(Verdict.HELD)  # The record says something of it, and was put to test.
+    if has_errors:
+        verdicts.append(Verdict.ERROR)
+    return exit_code(verdicts)
+
+
+def _suite_digest() -> str:
+    """A digest of this program: results of another one are not kept."""
+    root = Path(__file__).parents[1]
+    return " ".join(tree_digest(root / package)[:16] for package in ("spec", "impl", "proofs"))
+
+
+def _kept(path: Path | None, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Releases that the file holds of the same sweep, by name of the target.
+
+    Raises:
+        InputError: the file is there and holds something else.
+    """
+    if path is None or not path.exists():
+        return {}
+    refusal = InputError(f"{path}: holds something else than a sweep; move it away")
+    try:
+        data = json.loads(read_text(path))
+        if data["schema"] != JSON_SCHEMA_VERSION or data["level"] != "sweep":
+            raise refusal
+        if data["about"] != about:
+            return {}
+        return {str(entry["target"]): dict(entry) for entry in data["releases"]}
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise refusal from None
+
+
+def _keep(path: Path | None, about: Mapping[str, Any], entries: Mapping[str, Any]) -> None:
+    if path is None:
+        return
+    data = {
+        "schema": JSON_SCHEMA_VERSION,
+        "level": "sweep",
+        "about": about,
+        "releases": list(entries.values()),
+    }
+    write_atomically(path, json.dumps(data, indent=1) + "\n")

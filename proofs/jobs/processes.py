@@ -1,0 +1,206 @@
+"""Run jobs side by side, each in a process of its own: a process can hold only one vLLM.
+
+A job is a function of a module and its argument. What it prints is not shown: releases greet and
+warn as they please. Only the end of it is told when a process dies without an answer.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from spec.errors import InputError
+
+if TYPE_CHECKING:
+    from proofs.jobs.progress import ReportProgress
+
+ArgumentT = TypeVar("ArgumentT")
+AnswerT = TypeVar("AnswerT")
+
+ShouldStop: TypeAlias = Callable[[], bool]
+Work: TypeAlias = Callable[[ArgumentT, "ReportProgress", ShouldStop], AnswerT]
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+_LONGEST_LAST_WORDS = 300
+
+
+@dataclass(frozen=True)
+class Answer(Generic[AnswerT]):
+    """What became of a job.
+
+    Attributes:
+        index: its place among the jobs.
+        value: what it returned; ``None`` where it did not.
+        refused: why its input was wrong, or ``None``.
+        failed: why it broke down, or ``None``.
+    """
+
+    index: int
+    value: AnswerT | None = None
+    refused: str | None = None
+    failed: str | None = None
+
+    def require(self, name: str) -> AnswerT:
+        """What it returned.
+
+        Raises:
+            InputError: its input was wrong, or it broke down.
+        """
+        if self.value is None:
+            raise InputError(f"{name}: {self.refused or self.failed}")
+        return self.value
+
+
+@dataclass
+class _Running:
+    index: int
+    process: SpawnProcess
+    log: Path
+
+
+@dataclass
+class _Progress:
+    """One bar for all jobs: a hundred steps for each, or the job's own where there is one."""
+
+    names: Sequence[str]
+    report: ReportProgress
+    shares: dict[int, float] = field(default_factory=dict)
+
+    def tell(self, index: int, activity: str, done: int, total: int) -> None:
+        if len(self.names) == 1:
+            self.report(activity, done, total)
+            return
+        self.shares[index] = done / max(1, total)
+        steps = int(100 * sum(self.shares.values()))
+        self.report(f"{self.names[index]}: {activity}", steps, 100 * len(self.names))
+
+
+def run_jobs(
+    work: Work[ArgumentT, AnswerT],
+    arguments: Sequence[ArgumentT],
+    names: Sequence[str],
+    report_progress: ReportProgress | None = None,
+    should_stop: ShouldStop | None = None,
+    at_once: int | None = None,
+) -> Iterator[Answer[AnswerT]]:
+    """Run a function on each argument; the answers in the order in which they come.
+
+    Args:
+        work: a function of a module. It is also given where to tell its progress, and what says
+            whether it should stop and return what it has.
+        arguments: one for each job.
+        names: what each job is called, for the progress bar.
+        report_progress: told of the progress of all jobs together.
+        should_stop: asked again and again. Once it says yes, no further job starts, and those that
+            run are asked to stop.
+        at_once: processes at once; as many as the machine has cores by default.
+    """
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    progress = _Progress(names, report_progress or (lambda *_: None))
+    limit = at_once or os.cpu_count() or 1
+    left = list(range(len(arguments)))
+    running: dict[Connection, _Running] = {}
+    with tempfile.TemporaryDirectory(prefix="residency-jobs-") as folder:
+        try:
+            while left or running:
+                if should_stop is not None and should_stop():
+                    stop.set()
+                    left.clear()
+                while left and len(running) < limit:
+                    index = left.pop(0)
+                    log = Path(folder) / str(index)
+                    ours, theirs = context.Pipe(duplex=False)
+                    process = context.Process(
+                        target=_serve,
+                        args=(theirs, stop, log, work, arguments[index]),
+                        daemon=True,
+                    )
+                    _start(process)
+                    theirs.close()
+                    running[ours] = _Running(index, process, log)
+                for connection in wait(list(running), _SECONDS_BETWEEN_LOOKS):
+                    assert isinstance(connection, Connection)
+                    answer = _hear(connection, running[connection], progress)
+                    if answer is not None:
+                        running.pop(connection).process.join()
+                        connection.close()
+                        progress.tell(answer.index, "done", 1, 1)
+                        yield answer
+        finally:
+            for job in running.values():
+                job.process.terminate()
+                job.process.join()
+
+
+def _start(process: SpawnProcess) -> None:
+    """Start it with Ctrl-C blocked: a terminal sends it to all, and only we may answer to it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _hear(connection: Connection, job: _Running, progress: _Progress) -> Answer[Any] | None:
+    """What a job sent, if that was its answer."""
+    try:
+        kind, content = connection.recv()
+    except EOFError:
+        job.process.join()
+        return Answer(job.index, failed=f"its process ended early {_how_it_ended(job)}")
+    match kind:
+        case "progress":
+            progress.tell(job.index, *content)
+            return None
+        case "done":
+            return Answer(job.index, value=content)
+        case "refused":
+            return Answer(job.index, refused=content)
+        case _:
+            return Answer(job.index, failed=content)
+
+
+def _how_it_ended(job: _Running) -> str:
+    how = f"(exit code {job.process.exitcode})"
+    try:
+        lines = job.log.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return how
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{how}: {last[:_LONGEST_LAST_WORDS]}" if last else how
+
+
+def _serve(
+    connection: Connection,
+    stop: Event,
+    log: Path,
+    work: Work[Any, Any],
+    argument: Any,
+) -> None:
+    """Do the work in this process, and send what comes of it."""
+    descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+
+    def report_progress(activity: str, done: int, total: int) -> None:
+        connection.send(("progress", (activity, done, total)))
+
+    try:
+        connection.send(("done", work(argument, report_progress, stop.is_set)))
+    except InputError as error:
+        connection.send(("refused", str(error)))
+    except Exception as error:
+        connection.send(("failed", f"{type(error).__name__}: {error}"))

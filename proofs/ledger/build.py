@@ -1,0 +1,219 @@
+"""Fill the ledger from the code: claims, proofs, searches, switches; and run its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from impl.faults.fault import Fault
+from impl.faults.switches import FAULTS
+from proofs.ledger import reasons
+from proofs.ledger.explored import EXPLORED, Explored, recorded_exploration
+from proofs.ledger.records import (
+    AblationRecord,
+    AssumptionRecord,
+    Breaking,
+    Checked,
+    ClaimRecord,
+    FaultRecord,
+    Ledger,
+    ObligationRecord,
+    Room,
+    Scope,
+    TestRecord,
+)
+from proofs.ledger.source import source_parts
+from proofs.ledger.tests import TESTS
+from proofs.ledger.witnesses import (
+    break_assumption,
+    break_loop_assumption,
+    run_function_witness,
+    run_loop_witness,
+)
+from proofs.search.functions.parts import CLAIMS_OF_PART
+from proofs.smt.obligation import Ablation
+from proofs.theorems.groups import FOLDERS, GROUPS
+from spec.claims.on_functions import CLAIMS
+from spec.claims.on_functions_assumptions import ASSUMPTIONS
+from spec.claims.on_runs import ALL_TEXTS, LOOP_CLAIMS
+from spec.claims.on_runs_assumptions import ALL_IDS, LOOP_ASSUMPTIONS
+
+LOOP_SCOPE = "random scenarios"
+
+_NOT_ON_FUNCTIONS = "only whole passes show it"
+
+
+def build_ledger(
+    tests: Sequence[TestRecord] | None = None, explore_file: Path = EXPLORED
+) -> Ledger:
+    """The project's ledger.
+
+    Every witness and every case of an assumption is run, on the reference.
+
+    Args:
+        tests: tests that were found to exist; ``None`` where nobody looked.
+        explore_file: the record of the exhaustive search; until it exists none is asked for.
+    """
+    explored = recorded_exploration(explore_file)
+    obligations = tuple(_obligations())
+    faults = tuple(_fault(fault, obligations, explored) for fault in FAULTS)
+    scopes = tuple(_scopes(explored))
+    claims = tuple(_claim(claim_id, obligations, scopes, explored) for claim_id in ALL_TEXTS)
+    return Ledger(
+        claims=claims,
+        assumptions=tuple(_assumptions(claims, obligations)),
+        faults=faults,
+        obligations=obligations,
+        scopes=scopes,
+        is_explored=explored is not None,
+        tests=None if tests is None else tuple(tests),
+    )
+
+
+ROOM_OF_FOLDER: dict[str, Room] = {
+    "guards": "rules",
+    "runs": "relation",
+    "progress": "progress",
+}
+
+
+def room_of(group: str) -> Room:
+    """What the proofs of a group are about, which is the folder that its module stands in."""
+    return ROOM_OF_FOLDER[FOLDERS[group]]
+
+
+def _obligations() -> Iterator[ObligationRecord]:
+    for group in GROUPS.values():
+        for obligation in group:
+            yield ObligationRecord(
+                obligation.name,
+                room_of(obligation.group),
+                obligation.claim,
+                obligation.sentence,
+                tuple(_ablation(ablation) for ablation in obligation.ablations),
+            )
+
+
+def _ablation(ablation: Ablation) -> AblationRecord:
+    """Its name, and the assumptions among the premises that it drops; they bear their ids."""
+    return AblationRecord(ablation.name, tuple(name for name in ablation.drops if name in ALL_IDS))
+
+
+def _scopes(explored: Explored | None) -> Iterator[Scope]:
+    for part, claims in CLAIMS_OF_PART.items():
+        yield Scope("functions", part, claims)
+    yield Scope("loop", LOOP_SCOPE, tuple(claim.id for claim in LOOP_CLAIMS))
+    for source_part, claims in source_parts().items():
+        yield Scope("source", source_part, claims)
+    if explored is not None:
+        yield Scope("explorer", explored.scope, explored.claims)
+
+
+def _names(scopes: Sequence[Scope], engine: str, claim_id: str) -> tuple[str, ...]:
+    return tuple(s.name for s in scopes if s.engine == engine and claim_id in s.claims)
+
+
+def _claim(
+    claim_id: str,
+    obligations: Sequence[ObligationRecord],
+    scopes: Sequence[Scope],
+    explored: Explored | None,
+) -> ClaimRecord:
+    text = ALL_TEXTS[claim_id]
+    proofs = [obligation for obligation in obligations if obligation.claim == claim_id]
+    assumptions = dict.fromkeys(
+        name
+        for claim in (*CLAIMS, *LOOP_CLAIMS)
+        if claim.id == claim_id
+        for name in claim.assumptions
+    )
+    return ClaimRecord(
+        id=claim_id,
+        kind=text.kind,
+        sentence=text.sentence,
+        why=text.why,
+        not_expected=text.not_expected,
+        assumptions=tuple(assumptions),
+        proofs=tuple(obligation.name for obligation in proofs),
+        refuted=tuple(f"{o.name}/{a.name}" for o in proofs for a in o.ablations),
+        why_no_proof=reasons.WHY_NO_PROOF.get(claim_id, ""),
+        left_to_search=reasons.LEFT_TO_SEARCH.get(claim_id, ""),
+        source=_names(scopes, "source", claim_id),
+        why_no_source=reasons.WHY_NO_SOURCE.get(claim_id, ""),
+        checked=tuple(_checked(claim_id, scopes)),
+        why_not=reasons.WHY_NOT_AT_A_LEVEL.get(claim_id, ""),
+        explored=_names(scopes, "explorer", claim_id),
+        explorer_faults=() if explored is None else explored.breaking(claim_id),
+        why_not_explored="" if explored is None else reasons.WHY_NOT_EXPLORED.get(claim_id, ""),
+        why_no_explorer_fault=""
+        if explored is None
+        else reasons.WHY_NO_EXPLORER_FAULT.get(claim_id, ""),
+        tests=TESTS.get(claim_id, ()),
+    )
+
+
+def _checked(claim_id: str, scopes: Sequence[Scope]) -> Iterator[Checked]:
+    parts = _names(scopes, "functions", claim_id)
+    for claim in CLAIMS:
+        if claim.id == claim_id and parts:
+            yield Checked("functions", parts, claim.faults, run_function_witness(claim))
+    loop = _names(scopes, "loop", claim_id)
+    for in_loop in LOOP_CLAIMS:
+        if in_loop.id == claim_id:
+            yield Checked("loop", loop, in_loop.faults, run_loop_witness(in_loop))
+
+
+def _fault(
+    fault: Fault, obligations: Sequence[ObligationRecord], explored: Explored | None
+) -> FaultRecord:
+    bearing_its_name = tuple(
+        f"{obligation.name}/{ablation.name}"
+        for obligation in obligations
+        for ablation in obligation.ablations
+        if ablation.name == fault.name
+    )
+    ablations = bearing_its_name or reasons.ABLATIONS_OF_FAULTS.get(fault.name, ())
+    return FaultRecord(
+        name=fault.name,
+        functions=fault.breaks,
+        why_no_functions="" if fault.breaks else _NOT_ON_FUNCTIONS,
+        loop=fault.breaks_in_loop,
+        why_no_loop=fault.not_in_loop,
+        may_also_break=fault.may_also_break,
+        explorer=() if explored is None else explored.faults.get(fault.name, ()),
+        why_no_explorer="" if explored is None else explored.unseen.get(fault.name, ""),
+        ablations=ablations,
+        why_no_ablation=reasons.WHY_NO_ABLATION.get(fault.name, ""),
+    )
+
+
+def _assumptions(
+    claims: Sequence[ClaimRecord], obligations: Sequence[ObligationRecord]
+) -> Iterator[AssumptionRecord]:
+    """One record for each id; what is said of it on functions comes first."""
+    on_functions = {assumption.id: assumption for assumption in ASSUMPTIONS}
+    in_loop = {assumption.id: assumption for assumption in LOOP_ASSUMPTIONS}
+    for name in dict.fromkeys((*on_functions, *in_loop)):
+        traces: list[Breaking | None] = []
+        breaks: list[str | None] = []
+        if name in on_functions:
+            breaks.append(on_functions[name].claim)
+            traces.append(break_assumption(on_functions[name]))
+        if name in in_loop:
+            breaks.append(in_loop[name].claim)
+            traces.append(break_loop_assumption(in_loop[name]))
+        text = on_functions[name] if name in on_functions else in_loop[name]
+        yield AssumptionRecord(
+            id=name,
+            sentence=text.sentence,
+            without=text.without,
+            claims=tuple(claim.id for claim in claims if name in claim.assumptions),
+            ablations=tuple(
+                f"{obligation.name}/{ablation.name}"
+                for obligation in obligations
+                for ablation in obligation.ablations
+                if name in ablation.drops
+            ),
+            breaks=tuple(claim for claim in breaks if claim is not None),
+            traces=tuple(trace for trace in traces if trace is not None),
+        )

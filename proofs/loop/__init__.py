@@ -1,1 +1,0 @@
-"""Runs of the closed loop: record, replay and measure them."""

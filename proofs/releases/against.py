@@ -1,0 +1,240 @@
+"""Compare what two vLLMs show on the same scenarios: findings, and behaviour without any."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from impl.target import RUNNERS, Runner
+from proofs.drive.jobs import Behaviour
+from proofs.search.runs.results import LoopCounterexample, LoopReport
+from spec.errors import InputError
+from spec.record.compare import Difference, first_difference
+from spec.record.json_document import read_text
+from spec.record.steps import Trace
+from spec.verdict import Verdict, exit_code
+
+
+@dataclass(frozen=True)
+class KnownFinding:
+    """A finding of the earlier search."""
+
+    claim: str
+    mechanism: str
+    fingerprint: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Claim and mechanism."""
+        return self.claim, self.mechanism
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The search to compare with.
+
+    Attributes:
+        target: name of what was searched.
+        findings: what it found.
+        draws: what decides which scenario has which number.
+        behaviour: what its runs looked like; ``None`` where nothing of it is known.
+    """
+
+    target: str
+    findings: tuple[KnownFinding, ...]
+    draws: tuple[Any, ...]
+    behaviour: Behaviour | None
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where the runs of a scenario differ although no claim is broken, if there is such a one.
+
+    Attributes:
+        number: number of the scenario.
+        runner: the runner.
+        is_broken: a claim is broken on it all the same: every scenario that differs is like that.
+    """
+
+    number: int
+    runner: Runner
+    is_broken: bool
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How a search relates to an earlier one.
+
+    Attributes:
+        earlier: name of what was searched earlier.
+        new: fingerprints of findings that the earlier one does not show.
+        there: fingerprints of those that it shows too.
+        fixed: findings of the earlier one alone.
+        num_compared: runs that both made.
+        num_differing: those among them that differ.
+        parting: the first that differs, one without a broken claim if there is any.
+        difference: its first difference, the earlier run first; ``None`` where that is not known.
+        traces: both runs of it, the earlier one first.
+    """
+
+    earlier: str
+    new: tuple[str, ...]
+    there: tuple[str, ...]
+    fixed: tuple[KnownFinding, ...]
+    num_compared: int = 0
+    num_differing: int = 0
+    parting: Parting | None = None
+    difference: Difference | None = None
+    traces: tuple[Trace, Trace] | None = None
+
+
+Shows = Callable[[LoopCounterexample], bool]
+
+
+def draws_of(report: LoopReport) -> tuple[Any, ...]:
+    """What decides which scenario has which number, and how it is run."""
+    settings = report.settings
+    return settings.seed, settings.mode, settings.large_every
+
+
+def earlier_of(report: LoopReport, behaviour: Behaviour | None) -> Earlier:
+    """A search that was just made, as one to compare with."""
+    findings = tuple(
+        KnownFinding(found.finding.claim, found.finding.mechanism, found.finding.fingerprint)
+        for found in report.counterexamples
+    )
+    return Earlier(report.target, findings, draws_of(report), behaviour)
+
+
+def load_earlier(path: Path) -> Earlier:
+    """The search that ``residency check --level loop --json`` wrote.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    wanted = "give what `residency check --level loop --json` wrote"
+    try:
+        data = json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: not JSON; {wanted}") from None
+    if isinstance(data, dict) and "reports" in data:
+        raise InputError(f"{path}: holds the checks of several vLLMs; give that of one")
+    try:
+        if data["schema"] != 1 or data["level"] != "loop":
+            raise InputError(f"{path}: another version or level; {wanted}")
+        findings = tuple(
+            KnownFinding(str(f["claim"]), str(f["mechanism"]), str(f["fingerprint"]))
+            for f in data["findings"]
+        )
+        draws = (int(data["seed"]), str(data["mode"]), int(data["large_every"]))
+        return Earlier(str(data["target"]), findings, draws, _behaviour(data.get("behaviour")))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a check of the loop ({type(error).__name__}: {error}); {wanted}"
+        ) from None
+
+
+def _behaviour(data: Any) -> Behaviour | None:
+    if data is None:
+        return None
+    behaviour = Behaviour()
+    for runner in RUNNERS:
+        digests = data["digests"].get(runner)
+        if digests is not None:
+            behaviour.digests[runner] = [None if d is None else str(d) for d in digests]
+            behaviour.broken[runner] = [int(number) for number in data["broken"].get(runner, ())]
+    return behaviour
+
+
+def behaviour_to_json(behaviour: Behaviour) -> dict[str, Any]:
+    """Digests of all runs, and the numbers of those with a broken claim."""
+    return {"digests": behaviour.digests, "broken": behaviour.broken}
+
+
+def compare_findings(
+    report: LoopReport,
+    earlier: Earlier,
+    shown_earlier: Mapping[str, bool],
+    shown_now: Mapping[str, bool],
+) -> Compared:
+    """Sort findings into new, there and fixed.
+
+    A fault may be found with another smallest scenario, and so with another fingerprint, when other
+    faults come or go. So where the other side was asked, its answer counts.
+
+    Args:
+        report: the search.
+        earlier: what it is compared with.
+        shown_earlier: by fingerprint, whether the earlier vLLM shows a finding of this search on
+            its own scenario; only those that were asked.
+        shown_now: the same of the earlier search's findings on the vLLM of this one.
+    """
+    known = {finding.fingerprint for finding in earlier.findings}
+    found = [example.finding.fingerprint for example in report.counterexamples]
+    there = [f for f in found if f in known or shown_earlier.get(f, False)]
+    fixed = [
+        finding
+        for finding in earlier.findings
+        if finding.fingerprint not in found and not shown_now.get(finding.fingerprint, False)
+    ]
+    new = [f for f in found if f not in there]
+    return Compared(earlier.target, tuple(new), tuple(there), tuple(fixed))
+
+
+def first_parting(now: Behaviour, before: Behaviour) -> tuple[int, int, Parting | None]:
+    """Runs compared, runs that differ, and the first that differs.
+
+    Where some differ without a broken claim, the first of those.
+    """
+    compared = differing = 0
+    plain: Parting | None = None
+    broken: Parting | None = None
+    runners = [r for r in RUNNERS if r in now.digests and r in before.digests]
+    length = max((min(len(now.digests[r]), len(before.digests[r])) for r in runners), default=0)
+    bad: dict[Runner, set[int]] = {
+        r: {*now.broken.get(r, ()), *before.broken.get(r, ())} for r in runners
+    }
+    for number in range(length):
+        for runner in runners:
+            mine, theirs = (_at(b.digests[runner], number) for b in (now, before))
+            if mine is None or theirs is None:
+                continue
+            compared += 1
+            if mine == theirs:
+                continue
+            differing += 1
+            if number in bad[runner]:
+                broken = broken or Parting(number, runner, True)
+            else:
+                plain = plain or Parting(number, runner, False)
+    return compared, differing, plain or broken
+
+
+def _at(digests: Sequence[str | None], number: int) -> str | None:
+    return digests[number] if number < len(digests) else None
+
+
+def difference_of(earlier: Trace, now: Trace) -> Difference | None:
+    """Where two runs first differ; a run that was stopped says nothing of what follows."""
+    before, after = earlier.steps, now.steps
+    if earlier.ending == "stopped":
+        after = after[: len(before)]
+    if now.ending == "stopped":
+        before = before[: len(after)]
+    return first_difference(before, after)
+
+
+def code_against(report: LoopReport, compared: Compared) -> int:
+    """The exit code: only a new violation is one, and only what is known to hold passes."""
+    new = set(compared.new)
+    verdicts = [
+        Verdict.HELD
+        if result.verdict is Verdict.REFUTED and not new & set(result.fingerprints)
+        else result.verdict
+        for result in report.results
+        if result.verdict is not None
+    ]
+    return exit_code(verdicts)

@@ -1,0 +1,147 @@
+"""How the results of a replay are shown: a few lines for people, and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from proofs.describe.words import counted, describe_part
+from proofs.drive.replay import Comparison, Replayed
+from proofs.search.functions.present import print_finding
+from spec.functions.case_files import finding_to_json
+from spec.functions.findings import Finding
+from spec.record.document import finding_to_json as loop_finding_to_json
+from spec.record.run_findings import LoopFinding
+from spec.record.steps import Step, Trace
+from spec.verdict import Verdict
+
+_LONGEST_VALUE = 160
+"""Characters of a value that is shown; files hold it whole."""
+
+
+def print_replayed(replayed: Replayed) -> None:
+    """Print the verdict, one line for each finding, and how the run relates to the recorded one."""
+    click.echo(_headline(replayed))
+    for finding in replayed.findings:
+        if isinstance(finding, LoopFinding):
+            click.echo(f"  {describe_finding(finding)}")
+        else:
+            print_finding(finding)
+    if replayed.comparison is not None:
+        assert replayed.trace is not None
+        click.echo(f"  {_describe_comparison(replayed.comparison, replayed.trace)}")
+
+
+def print_gone(finding: Finding | LoopFinding) -> None:
+    """Print that a recorded finding did not show again."""
+    click.echo(f"recorded, but did not show again: {finding.claim}: {finding.mechanism}")
+
+
+def _headline(replayed: Replayed) -> str:
+    words = [replayed.verdict.name]
+    if replayed.findings:
+        claims = {finding.claim for finding in replayed.findings}
+        words.append(f"({counted(len(claims), 'claim')})")
+    if replayed.reason is not None:
+        words.append(f"({replayed.reason})")
+    if replayed.trace is not None:
+        ends = f"ends: {replayed.trace.ending}"
+        words.append(f"after {_counted_passes(num_passes(replayed.trace))}, {ends}")
+    return f"{describe_part(replayed.part)}: {' '.join(words)}"
+
+
+def num_passes(trace: Trace) -> int:
+    """Passes of a run."""
+    return sum(step.kind == "pass" for step in trace.steps)
+
+
+def _counted_passes(number: int) -> str:
+    return f"{number} {'pass' if number == 1 else 'passes'}"
+
+
+def describe_finding(finding: LoopFinding) -> str:
+    """Everything about a finding on one line."""
+    place = f"pass {finding.pass_index}"
+    if finding.request is not None:
+        place += f", request {finding.request}"
+    if finding.feature is not None:
+        place += f", feature {finding.feature}"
+    if finding.loop is not None:
+        place += f", loop of passes {finding.loop[0]} to {finding.loop[1]}"
+    return (
+        f"{Verdict.REFUTED.name} {finding.claim} [{finding.fingerprint}] {place}: "
+        f"{finding.mechanism}; observed: {finding.observed}; expected: {finding.expected}"
+    )
+
+
+def _describe_comparison(comparison: Comparison, trace: Trace) -> str:
+    found = comparison.difference
+    if found is None:
+        steps = counted(comparison.num_steps, "step")
+        return f"equals the run recorded on {comparison.recorded_on} in {steps}"
+    start = f"differs from the run recorded on {comparison.recorded_on}"
+    if not found.place:
+        return f"{start} in its length: recorded {found.first}, now {found.second}"
+    step = f"step {found.step} ({describe_step(trace.steps[found.step])})"
+    return (
+        f"{start}, first in {step}: {found.place}: recorded {shortened(found.first)}, "
+        f"now {shortened(found.second)}"
+    )
+
+
+def describe_step(step: Step) -> str:
+    """Which step it is, in words."""
+    match step.kind:
+        case "event":
+            return f"{step.event} before pass {step.before}"
+        case "pass":
+            return f"pass {step.index}"
+        case "update":
+            return f"update of pass {step.index}"
+
+
+def shortened(value: str) -> str:
+    """A value, cut where it is long."""
+    return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 3] + "..."
+
+
+def replayed_to_json(replayed: Replayed) -> dict[str, Any]:
+    """What became of one part or runner as JSON data."""
+    data: dict[str, Any] = {
+        "part": replayed.part,
+        "verdict": replayed.verdict.value,
+        "findings": [any_finding_to_json(finding) for finding in replayed.findings],
+    }
+    if replayed.reason is not None:
+        data["reason"] = replayed.reason
+    if replayed.trace is not None:
+        data["passes"] = num_passes(replayed.trace)
+        data["ending"] = replayed.trace.ending
+    if replayed.comparison is not None:
+        data["comparison"] = _comparison_to_json(replayed.comparison)
+    return data
+
+
+def any_finding_to_json(finding: Finding | LoopFinding) -> dict[str, Any]:
+    """A finding of either level as JSON data."""
+    if isinstance(finding, LoopFinding):
+        return loop_finding_to_json(finding)
+    return finding_to_json(finding)
+
+
+def _comparison_to_json(comparison: Comparison) -> dict[str, Any]:
+    found = comparison.difference
+    data: dict[str, Any] = {
+        "recorded_on": comparison.recorded_on,
+        "steps": comparison.num_steps,
+        "equal": found is None,
+    }
+    if found is not None:
+        data["difference"] = {
+            "step": found.step,
+            "place": found.place,
+            "recorded": found.first,
+            "now": found.second,
+        }
+    return data

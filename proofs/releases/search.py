@@ -1,0 +1,234 @@
+"""Search several vLLMs side by side, and compare each with another or with an earlier search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from impl.target import RUNNERS, Runner
+from proofs.drive.jobs import (
+    Ran,
+    RunsJob,
+    Searched,
+    SearchJob,
+    names_of,
+    run_scenarios,
+    search_vllm,
+)
+from proofs.jobs.processes import Answer, ShouldStop, run_jobs
+from proofs.jobs.progress import ReportProgress
+from proofs.releases.against import (
+    Compared,
+    Earlier,
+    Parting,
+    compare_findings,
+    difference_of,
+    draws_of,
+    earlier_of,
+    first_parting,
+    load_earlier,
+)
+from proofs.run.targets import VllmName
+from proofs.search.runs.draws import draw
+from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS, LoopCheckSettings, LoopCounterexample
+from spec.record.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class VllmReport:
+    """What became of one vLLM.
+
+    Attributes:
+        vllm: which one.
+        searched: what was found; ``None`` where it could not be searched.
+        compared: how that relates to what it was compared with, if anything.
+        refused: why it could not be searched: wrong input.
+        failed: why it could not be searched: something broke down.
+    """
+
+    vllm: VllmName
+    searched: Searched | None
+    compared: Compared | None = None
+    refused: str | None = None
+    failed: str | None = None
+
+
+@dataclass
+class _Round:
+    """Scenarios to run on each vLLM in the second round, and what they showed."""
+
+    wanted: dict[VllmName, dict[tuple[Scenario, tuple[Runner, ...]], None]] = field(
+        default_factory=dict
+    )
+    shown: dict[tuple[VllmName, Scenario, tuple[Runner, ...]], Ran] = field(default_factory=dict)
+
+    def want(self, vllm: VllmName, scenario: Scenario, runners: tuple[Runner, ...]) -> None:
+        self.wanted.setdefault(vllm, {})[scenario, runners] = None
+
+    def run(
+        self, settings: LoopCheckSettings, progress: ReportProgress | None, stop: ShouldStop
+    ) -> None:
+        vllms = list(self.wanted)
+        jobs = [RunsJob(v, tuple(self.wanted[v]), settings.tensors) for v in vllms]
+        for answer in run_jobs(run_scenarios, jobs, names_of(vllms), progress, stop):
+            vllm = vllms[answer.index]
+            done = answer.require(vllm.source.name)
+            for (scenario, runners), ran in zip(self.wanted[vllm], done, strict=False):
+                self.shown[vllm, scenario, runners] = ran
+
+
+def check_vllms(
+    vllms: Sequence[VllmName],
+    settings: LoopCheckSettings,
+    against: VllmName | Path | None,
+    keeps_behaviour: bool,
+    progress: ReportProgress | None,
+    should_stop: ShouldStop,
+) -> list[VllmReport]:
+    """Search each vLLM, and compare it where there is something to compare it with.
+
+    Args:
+        vllms: what to search, each once.
+        settings: for what, and how hard.
+        against: another vLLM, on which the same scenarios run, or the file of an earlier search.
+        keeps_behaviour: note what each run looked like, to be compared later.
+        progress: told of the progress.
+        should_stop: asked whether to stop early.
+
+    Raises:
+        InputError: what to compare with cannot be read or searched.
+    """
+    earlier = load_earlier(against) if isinstance(against, Path) else None
+    keeps = keeps_behaviour or against is not None
+    also = [against] if isinstance(against, VllmName) and settings.minutes is None else []
+    answers = _search([*vllms, *also], settings, keeps, progress, should_stop)
+    reports = [_report(v, answer) for v, answer in zip(vllms, answers, strict=False)]
+    if against is None:
+        return reports
+    by_vllm: dict[VllmName, tuple[LoopCounterexample, ...]] = {}
+    if isinstance(against, VllmName):
+        if settings.minutes is not None:
+            done = [r.searched.report.num_scenarios for r in reports if r.searched is not None]
+            if not any(done):
+                return reports
+            same = replace(settings, minutes=None, examples=max(done))
+            answers = _search([against], same, keeps, progress, should_stop)
+        answer = answers[-1]
+        if answer is None:
+            return reports  # It was stopped before it began.
+        searched = answer.require(against.source.name)
+        earlier = earlier_of(searched.report, searched.behaviour)
+        by_vllm[against] = searched.report.counterexamples
+    assert earlier is not None
+    other = against if isinstance(against, VllmName) else None
+    return _compare(reports, earlier, other, by_vllm, settings, progress, should_stop)
+
+
+def _search(
+    vllms: Sequence[VllmName],
+    settings: LoopCheckSettings,
+    keeps_behaviour: bool,
+    progress: ReportProgress | None,
+    should_stop: ShouldStop,
+) -> list[Answer[Searched] | None]:
+    """The answers in the order of the vLLMs; ``None`` where the search was stopped before."""
+    jobs = [SearchJob(vllm, settings, keeps_behaviour) for vllm in vllms]
+    answers: list[Answer[Searched] | None] = [None] * len(jobs)
+    for answer in run_jobs(search_vllm, jobs, names_of(vllms), progress, should_stop):
+        answers[answer.index] = answer
+    return answers
+
+
+def _report(vllm: VllmName, answer: Answer[Searched] | None) -> VllmReport:
+    if answer is None:
+        return VllmReport(vllm, None, failed="interrupted before it began")
+    return VllmReport(vllm, answer.value, refused=answer.refused, failed=answer.failed)
+
+
+def _compare(
+    reports: Sequence[VllmReport],
+    earlier: Earlier,
+    other: VllmName | None,
+    examples_of: dict[VllmName, tuple[LoopCounterexample, ...]],
+    settings: LoopCheckSettings,
+    progress: ReportProgress | None,
+    should_stop: ShouldStop,
+) -> list[VllmReport]:
+    """Compare; an earlier vLLM at hand is asked about what only one found, and so is this one."""
+    known = {finding.fingerprint for finding in earlier.findings}
+    second = _Round()
+    for report in reports:
+        if report.searched is None or other is None:
+            continue
+        found = report.searched.report.counterexamples
+        mine = {example.finding.fingerprint for example in found}
+        for example in found:
+            if example.finding.fingerprint not in known:
+                second.want(other, example.trace.scenario, _runners(example))
+        for example in examples_of[other]:
+            if example.finding.fingerprint not in mine:
+                second.want(report.vllm, example.trace.scenario, _runners(example))
+        parting = _first(report.searched, earlier)[2]
+        if parting is not None:
+            scenario = draw(settings, parting.number).scenario
+            for vllm in (other, report.vllm):
+                second.want(vllm, scenario, (parting.runner,))
+    second.run(settings, progress, should_stop)
+    compared = []
+    for report in reports:
+        if report.searched is None:
+            compared.append(report)
+            continue
+        found = report.searched.report.counterexamples
+        result = compare_findings(
+            report.searched.report,
+            earlier,
+            {} if other is None else _shown(second, other, found),
+            {} if other is None else _shown(second, report.vllm, examples_of[other]),
+        )
+        num_compared, num_differing, parting = _first(report.searched, earlier)
+        result = replace(
+            result, num_compared=num_compared, num_differing=num_differing, parting=parting
+        )
+        if parting is not None and other is not None:
+            scenario = draw(settings, parting.number).scenario
+            key = scenario, (parting.runner,)
+            runs = [second.shown.get((vllm, *key)) for vllm in (other, report.vllm)]
+            traces = [run.traces.get(parting.runner) for run in runs if run is not None]
+            if len(traces) == 2 and traces[0] is not None and traces[1] is not None:
+                difference = difference_of(traces[0], traces[1])
+                result = replace(result, difference=difference, traces=(traces[0], traces[1]))
+        compared.append(replace(report, compared=result))
+    return compared
+
+
+def _first(searched: Searched, earlier: Earlier) -> tuple[int, int, Parting | None]:
+    """As :func:`first_parting`, where both searches drew the same scenarios."""
+    if (
+        searched.behaviour is None
+        or earlier.behaviour is None
+        or draws_of(searched.report) != earlier.draws
+    ):
+        return 0, 0, None
+    return first_parting(searched.behaviour, earlier.behaviour)
+
+
+def _runners(example: LoopCounterexample) -> tuple[Runner, ...]:
+    """The runners that show the example."""
+    if example.finding.claim in BOTH_RUNNERS_CLAIMS:
+        return RUNNERS
+    return (example.trace.runner,)
+
+
+def _shown(
+    second: _Round, vllm: VllmName, examples: Sequence[LoopCounterexample]
+) -> dict[str, bool]:
+    """By fingerprint, whether the vLLM shows the examples that it was asked about."""
+    shown: dict[str, bool] = {}
+    for example in examples:
+        ran = second.shown.get((vllm, example.trace.scenario, _runners(example)))
+        if ran is not None:
+            finding = example.finding
+            shown[finding.fingerprint] = ran.shows((finding.claim, finding.mechanism))
+    return shown

@@ -1,0 +1,223 @@
+"""One release of a sweep: recorded scenarios and a fresh search, as the data that a file keeps.
+
+What a release showed is plain data from the start, so that a sweep that was cut short goes on with
+what the file holds of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from packaging.version import Version
+
+from impl.target import RUNNERS, Runner
+from impl.tensors import TensorSettings
+from proofs.drive.jobs import Ran, RunsJob, make_target, run_on, unrecognised, with_unrecognised
+from proofs.drive.recorded import Recorded, RecordedFault
+from proofs.jobs.processes import ShouldStop
+from proofs.jobs.progress import ReportProgress
+from proofs.run.targets import VllmName
+from proofs.search.functions.present import NOT_AVAILABLE
+from proofs.search.runs.present import loop_report_to_json
+from proofs.search.runs.results import LoopCheckSettings
+from proofs.search.runs.search import run_loop_check
+from spec.record.scenario import Scenario
+from spec.verdict import Verdict
+
+OneMode: TypeAlias = Literal["sync", "async"]
+MODES: tuple[OneMode, ...] = ("sync", "async")
+Engine: TypeAlias = tuple[Runner, OneMode]
+ENGINES: tuple[Engine, ...] = tuple((runner, mode) for runner in RUNNERS for mode in MODES)
+
+_BOTH = "V1 with V2"
+
+
+@dataclass(frozen=True)
+class SweepJob:
+    """What to do with one release.
+
+    Attributes:
+        vllm: which vLLM.
+        recorded: scenarios of known faults.
+        examples: scenarios to draw for each mode; 0 for no search.
+        seed: draws the same scenarios again.
+        runners: whose order and gathers run.
+        tensors: device, dtype and hidden size; ``None`` runs on rows alone.
+    """
+
+    vllm: VllmName
+    recorded: Recorded
+    examples: int
+    seed: int
+    runners: tuple[Runner, ...] = RUNNERS
+    tensors: TensorSettings | None = None
+
+
+def sweep_vllm(
+    job: SweepJob, report_progress: ReportProgress, should_stop: ShouldStop
+) -> dict[str, Any]:
+    """Run the recorded scenarios on one vLLM, and search it in each mode.
+
+    Raises:
+        InputError: it cannot be loaded, or its scheduler cannot be made.
+    """
+    name = job.vllm.source.name
+    report_progress(f"starting {name}", 0, 1)
+    target = make_target(job.vllm)
+    reasons = unrecognised(target)
+    faults = job.recorded.index.faults
+    scenarios = [job.recorded.scenarios[fault.scenario] for fault in faults]
+    runs = tuple((scenario, job.runners) for scenario in scenarios)
+    ran = run_on(target, RunsJob(job.vllm, runs, job.tensors), report_progress, should_stop)
+    recorded = [
+        _recorded(fault, scenario, one, reasons)
+        for fault, scenario, one in zip(faults, scenarios, ran, strict=False)
+    ]
+    searches = []
+    for mode in MODES if job.examples else ():
+        settings = LoopCheckSettings(
+            runners=job.runners,
+            examples=job.examples,
+            seed=job.seed,
+            tensors=job.tensors,
+            mode=mode,
+        )
+        report = run_loop_check(target, settings, report_progress, should_stop)
+        searches.append(loop_report_to_json(with_unrecognised(report, reasons)))
+    return {
+        "target": name,
+        "release": job.vllm.source.release,
+        "digest": job.vllm.source.digest,
+        "interrupted": len(ran) < len(faults) or any(s["interrupted"] for s in searches),
+        "recorded": recorded,
+        "searches": searches,
+    }
+
+
+def _recorded(
+    fault: RecordedFault, scenario: Scenario, ran: Ran, reasons: Mapping[Runner, str]
+) -> dict[str, Any]:
+    """What a recorded scenario showed: of each runner and claim the verdict."""
+    mode: OneMode = "async" if scenario.config.async_depth else "sync"
+    verdicts: dict[str, dict[str, str]] = {}
+    for runner in ran.traces:
+        verdicts[runner] = {
+            claim: _verdict(claim, ran, runner).name
+            for claim in fault.claims
+            if claim != "runners-agree"
+        }
+    for runner in ran.failed:
+        verdicts[runner] = dict.fromkeys(fault.claims, Verdict.ERROR.name)
+    for runner in ran.missing:
+        verdict = Verdict.UNKNOWN.name if runner in reasons else NOT_AVAILABLE
+        verdicts[runner] = dict.fromkeys(fault.claims, verdict)
+    return {
+        "name": fault.name,
+        "scenario": fault.scenario,
+        "mode": mode,
+        "verdicts": verdicts,
+        "reasons": {**ran.missing, **ran.failed},
+    }
+
+
+def _verdict(claim: str, ran: Ran, runner: Runner) -> Verdict:
+    if any(found == claim for found, _ in ran.found[runner]):
+        return Verdict.REFUTED
+    if ran.traces[runner].ending not in ("idle", "stopped"):
+        return Verdict.UNKNOWN
+    return Verdict.HELD if ran.premises[runner][claim] else Verdict.VACUOUS
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A recorded fault that did not do what the record says.
+
+    Attributes:
+        name: name of the fault.
+        target: on which vLLM.
+        verdict: ``REFUTED`` where it came back or did not show, ``UNKNOWN`` or ``ERROR`` where
+            that could not be seen.
+        text: what was recorded and what was seen.
+    """
+
+    name: str
+    target: str
+    verdict: Verdict
+    text: str
+
+
+def deviations(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[Deviation]:
+    """Where a release does not show what the record says of it."""
+    for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
+        expected = fault.expected(entry["release"])
+        if expected is None:
+            continue
+        place = fault.name, str(entry["target"])
+        for claim in fault.claims:
+            seen = {
+                runner: found.get(claim, NOT_AVAILABLE) for runner, found in one["verdicts"].items()
+            }
+            told = ", ".join(f"{runner} {verdict}" for runner, verdict in sorted(seen.items()))
+            ran = [v for v in seen.values() if v != NOT_AVAILABLE]
+            if not ran:
+                why = "; ".join(dict.fromkeys(one["reasons"].values()))
+                yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: could not be given: {why}")
+            elif Verdict.ERROR.name in ran:
+                yield Deviation(*place, Verdict.ERROR, f"{claim}: {told}")
+            elif expected and Verdict.REFUTED.name not in ran:
+                yield Deviation(
+                    *place, Verdict.REFUTED, f"{claim}: recorded here and did not show: {told}"
+                )
+            elif not expected and Verdict.REFUTED.name in ran:
+                yield Deviation(
+                    *place, Verdict.REFUTED, f"{claim}: recorded as gone and showed: {told}"
+                )
+            elif not expected and not set(ran) <= _gone(fault, entry["release"]):
+                yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {told}")
+
+
+def came_back(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[tuple[RecordedFault, str]]:
+    """Faults, each with a claim, that show on a release that is recorded as good."""
+    for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
+        if fault.expected(entry["release"]) is not False:
+            continue
+        for claim in fault.claims:
+            if any(v.get(claim) == Verdict.REFUTED.name for v in one["verdicts"].values()):
+                yield fault, claim
+
+
+def _gone(fault: RecordedFault, release: str) -> set[str]:
+    """Verdicts that show a fault gone: on the first good release its premise has to happen.
+
+    Later ones may do better, and not get there.
+    """
+    is_first = Version(release) == Version(fault.first_good or "0")
+    return {Verdict.HELD.name} if is_first else {Verdict.HELD.name, Verdict.VACUOUS.name}
+
+
+def cells(entry: Mapping[str, Any]) -> dict[tuple[str, Engine], set[str]]:
+    """By claim and engine, the names of all verdicts, of recorded scenarios and of the search."""
+    found: dict[tuple[str, Engine], set[str]] = {}
+    for one in entry["recorded"]:
+        for runner, verdicts in one["verdicts"].items():
+            for claim, verdict in verdicts.items():
+                found.setdefault((claim, (runner, one["mode"])), set()).add(verdict)
+    for search in entry["searches"]:
+        for result in search["results"]:
+            runners = RUNNERS if result["runner"] == _BOTH else (result["runner"],)
+            for runner in runners:
+                key = result["claim"], (runner, search["mode"])
+                found.setdefault(key, set()).add(result["verdict"])
+    return found
+
+
+def searched_verdicts(entry: Mapping[str, Any]) -> list[Verdict]:
+    """The verdicts of the fresh search."""
+    return [
+        Verdict[result["verdict"]]
+        for search in entry["searches"]
+        for result in search["results"]
+        if result["verdict"] != NOT_AVAILABLE
+    ]

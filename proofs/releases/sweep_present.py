@@ -1,0 +1,87 @@
+"""How a sweep is shown: the table, what the search found, and where the record is not met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from proofs.describe.words import counted
+from proofs.drive.recorded import Recorded
+from proofs.releases.sweep import ENGINES, Deviation, cells
+from proofs.search.functions.present import NOT_AVAILABLE
+from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS, RUNNER_CLAIMS
+from spec.verdict import Verdict
+
+_SIGNS = {
+    Verdict.ERROR.name: "E",
+    Verdict.REFUTED.name: "X",
+    Verdict.UNKNOWN.name: "?",
+    Verdict.HELD.name: ".",
+    Verdict.VACUOUS.name: "0",
+    NOT_AVAILABLE: "-",
+}
+"""The sign of each verdict. Where there are several, the first in this order counts."""
+
+_MEANINGS = ". held, X refuted, ? unknown, 0 never put to the test, E error, - not run"
+
+
+def print_sweep(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Print the table: a line for each claim, a column for each release, a sign for each engine."""
+    if not entries:
+        click.echo("Nothing was run.")
+        return
+    engines = ", ".join(f"{runner} {mode}" for runner, mode in ENGINES)
+    click.echo(f"Each column: {engines}. {_MEANINGS}.")
+    names = [str(entry["release"] or entry["target"]) for entry in entries]
+    widths = [max(len(name), len(ENGINES)) for name in names]
+    head = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
+    click.echo(f"{'claim':<28} {'  '.join(head)}".rstrip())
+    found = [cells(entry) for entry in entries]
+    for claim in (*RUNNER_CLAIMS, *BOTH_RUNNERS_CLAIMS):
+        signs = [
+            "".join(_sign(one.get((claim, engine), set())) for engine in ENGINES).ljust(width)
+            for one, width in zip(found, widths, strict=True)
+        ]
+        click.echo(f"{claim:<28} {'  '.join(signs)}".rstrip())
+
+
+def _sign(verdicts: set[str]) -> str:
+    return next((sign for name, sign in _SIGNS.items() if name in verdicts), "-")
+
+
+def print_findings(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Print each fault that the search found once, with the releases that show it."""
+    where: dict[str, list[str]] = {}
+    first: dict[str, Mapping[str, Any]] = {}
+    for entry in entries:
+        for search in entry["searches"]:
+            for finding in search["findings"]:
+                name = str(entry["release"] or entry["target"])
+                shown = where.setdefault(finding["fingerprint"], [])
+                if name not in shown:
+                    shown.append(name)
+                first.setdefault(finding["fingerprint"], finding)
+    if first:
+        click.echo("\nFound by the search:")
+    for fingerprint, finding in first.items():
+        click.echo(f"  {finding['claim']} [{fingerprint}] in {', '.join(where[fingerprint])}")
+        click.echo(f"    {finding['mechanism']}: {finding['scenario']}")
+
+
+def print_deviations(
+    recorded: Recorded, entries: Sequence[Mapping[str, Any]], found: Sequence[Deviation]
+) -> None:
+    """Print how many recorded answers were put to the test, and each that was another one."""
+    asked = sum(
+        fault.expected(entry["release"]) is not None
+        for entry in entries
+        for fault in recorded.index.faults
+    )
+    wrong = len({(one.name, one.target) for one in found})
+    click.echo(f"\n{counted(asked, 'recorded answer')} looked at, {wrong} not as recorded.")
+    for one in found:
+        click.echo(f"  {one.verdict.name} {one.name} on {one.target}: {one.text}")
+    for fault in recorded.index.without_scenario:
+        click.echo(f"  no scenario for {fault.name}: {fault.reason}")

@@ -1,0 +1,136 @@
+"""What every command does at its end for machines: JUnit, SARIF, annotations, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from proofs.describe.words import counted
+from proofs.report.machines.github import announce
+from proofs.report.machines.junit import Outcome, to_junit
+from proofs.report.machines.sarif import to_sarif
+from proofs.report.machines.violation import Violation
+from spec.functions.case_files import require_writable, write_atomically
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class MachineFiles:
+    """Files for other tools; ``None`` where none is asked for.
+
+    Attributes:
+        junit: a JUnit file.
+        sarif: a SARIF file.
+        folder: the folder of the reports, which gets both under fixed names.
+    """
+
+    junit: Path | None = None
+    sarif: Path | None = None
+    folder: Path | None = None
+
+    def require_writable(self, *others: Path | None) -> None:
+        """Check, before any work is done, that they can be written.
+
+        Args:
+            others: further files and folders of the same command.
+
+        Raises:
+            InputError: one of them cannot.
+        """
+        for path in (self.junit, self.sarif, self.folder, *others):
+            if path is not None:
+                require_writable(path)
+
+
+NO_FILES = MachineFiles()
+"""Nothing is written."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of one target.
+
+    Attributes:
+        target: its name.
+        violations: what was found.
+        outcomes: what became of each claim.
+        release: release of the vLLM, where it is one.
+    """
+
+    target: str
+    violations: tuple[Violation, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    release: str | None = None
+
+
+def machine_options(command: Command) -> Command:
+    """Add ``--junit`` and ``--sarif`` to a click command."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    for option in (
+        click.option(
+            "--sarif",
+            "sarif_file",
+            type=file,
+            help="Write violations that have a source line to this SARIF 2.1.0 file.",
+        ),
+        click.option("--junit", "junit_file", type=file, help="Write a JUnit file."),
+    ):
+        command = option(command)
+    return command
+
+
+def publish(
+    title: str, checked: Sequence[Checked], files: MachineFiles, sections: Sequence[str] = ()
+) -> None:
+    """Write the files asked for, and tell GitHub where the environment asks for it.
+
+    Args:
+        title: what was done, on one line.
+        checked: what became of each target.
+        files: where to write.
+        sections: what else the summary tells, as Markdown.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    violations = [violation for one in checked for violation in one.violations]
+    junit = to_junit([(one.target, one.outcomes) for one in checked])
+    sarif = to_sarif([(one.release, one.violations) for one in checked])
+    in_folder: list[tuple[Path, str]] = []
+    if files.folder is not None:
+        in_folder.append((files.folder / "junit.xml", junit))
+        if any(violation.place is not None for violation in violations):
+            in_folder.append((files.folder / "results.sarif", sarif))
+    for path, text in ((files.junit, junit), (files.sarif, sarif), *in_folder):
+        if path is not None:
+            write_atomically(path, text)
+    announce(title, violations, sections)
+
+
+def tell_pages(refuted: int, pages: int) -> None:
+    """Say where several refuted questions have one page between them, under another id.
+
+    Args:
+        refuted: how many questions of a source proof are refuted.
+        pages: how many pages were written about them.
+    """
+    if refuted > pages:
+        click.echo(
+            f"{refuted} refuted questions on {counted(pages, 'page')}: what the engine shows in "
+            "one and the same way has one page, which bears the id of that run's fault"
+        )
+
+
+def text_of(violation: Violation) -> tuple[str, ...]:
+    """A violation as the lines of an outcome."""
+    return (
+        f"{violation.mechanism} [{violation.fingerprint}]",
+        f"smallest: {violation.smallest}",
+        f"observed: {violation.observed}",
+        f"expected: {violation.expected}",
+    )

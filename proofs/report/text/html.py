@@ -1,0 +1,59 @@
+"""HTML templates: everything is escaped, and text from outside is made harmless before."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from proofs.report.text.plain import ISOLATES, harmless, name, shortened
+from proofs.report.text.public import linked_html
+
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+_LONGEST_TEXT = 600
+
+
+@cache
+def html_environment() -> Environment:
+    """Templates with autoescape.
+
+    Filters: ``told`` for sentences that may hold names from outside, ``named`` for one such name,
+    ``sentence`` for a sentence with its capital letter, ``linked`` for one with public numbers.
+    """
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    made.filters["told"] = told
+    made.filters["named"] = name
+    made.filters["sentence"] = sentence
+    made.filters["linked"] = linked
+    made.globals["style"] = Markup(stylesheet())  # noqa: S704 -- our own file
+    return made
+
+
+def stylesheet() -> str:
+    """The style of all pages and pictures."""
+    return (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+
+
+def told(text: str, longest: int = _LONGEST_TEXT) -> str:
+    """A sentence for a page: harmless, and not longer than a reader bears."""
+    return shortened(harmless(text, ISOLATES), longest)
+
+
+def linked(text: str) -> Markup:
+    """A sentence of ours with each number of a public pull request or issue as a link."""
+    return Markup(linked_html(str(escape(told(text)))))  # noqa: S704 -- escaped
+
+
+def sentence(text: str) -> str:
+    """The same with a capital letter at its start."""
+    text = told(text)
+    return text[:1].upper() + text[1:]

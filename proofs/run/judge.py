@@ -1,0 +1,77 @@
+"""Run one scenario on the chosen runners, and judge what was seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from impl.loop_target import LoopTarget
+from impl.target import RUNNERS, Runner
+from impl.tensors import TensorSettings
+from proofs.run.record import record
+from spec.errors import InputError
+from spec.monitor.monitor import LoopMonitor, compare_runners
+from spec.record.run_findings import LoopFinding
+from spec.record.scenario import Scenario
+from spec.record.steps import Trace
+
+
+@dataclass
+class Judged:
+    """One scenario, run and judged.
+
+    Attributes:
+        traces: the run of each runner.
+        findings: what each runner's run contradicts.
+        premises: how often each claim's premise happened, by runner.
+        differences: where the runs of both runners differ.
+        missing: why a runner could not be run.
+        failed: what a runner raised outside of what it may.
+    """
+
+    traces: dict[Runner, Trace] = field(default_factory=dict)
+    findings: dict[Runner, tuple[LoopFinding, ...]] = field(default_factory=dict)
+    premises: dict[Runner, Counter[str]] = field(default_factory=dict)
+    differences: tuple[LoopFinding, ...] = ()
+    missing: dict[Runner, str] = field(default_factory=dict)
+    failed: dict[Runner, str] = field(default_factory=dict)
+
+
+def run_and_judge(
+    target: LoopTarget,
+    scenario: Scenario,
+    runners: tuple[Runner, ...],
+    tensors: TensorSettings | None,
+    should_compare: bool = True,
+) -> Judged:
+    """Run a scenario and check every claim on it.
+
+    Args:
+        target: what to run.
+        scenario: a legal scenario.
+        runners: whose order and gathers run.
+        tensors: device, dtype and hidden size; ``None`` runs on rows alone.
+        should_compare: whether to compare the runs where both were made.
+    """
+    judged = Judged()
+    for runner in runners:
+        reason = target.missing(scenario, runner)
+        if reason is not None:
+            judged.missing[runner] = reason
+            continue
+        monitor = LoopMonitor(scenario, runner)
+        try:
+            recording = record(target, scenario, runner, tensors=tensors, monitor=monitor)
+        except InputError as error:
+            judged.failed[runner] = str(error)
+            continue
+        except Exception as error:
+            judged.failed[runner] = f"{type(error).__name__}: {error}"
+            continue
+        judged.traces[runner] = recording.trace
+        judged.findings[runner] = recording.findings
+        judged.premises[runner] = monitor.premises
+    if should_compare and len(judged.traces) == len(RUNNERS):
+        first, second = (judged.traces[runner] for runner in RUNNERS)
+        judged.differences = tuple(compare_runners(first, second))
+    return judged

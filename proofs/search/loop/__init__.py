@@ -1,1 +1,0 @@
-"""Random search over whole runs: scenarios, what they cover, grouping and shrinking of findings."""

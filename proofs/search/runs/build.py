@@ -1,0 +1,190 @@
+"""Build one legal scenario from a source of choices. Nothing is filtered: each draw is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proofs.search.runs.choices import Choose
+from proofs.search.runs.frame import SMALL, Assumption, Frame, Scale, draw_frame
+from proofs.search.runs.prompts import Prompts, Turn
+from proofs.search.runs.traits import Trait, draw_traits
+from spec.record.config import EngineConfig
+from spec.record.feature import Feature
+from spec.record.scenario import Continuation, FailedLoad, Scenario, ScenarioRequest
+
+_NEEDED_TO_BREAK: dict[Assumption, frozenset[Trait]] = {
+    "hash-is-content": frozenset({"shared hashes"}),
+    "hash-has-one-row-count": frozenset({"shared hashes"}),
+    # An item that starts in the chunk, and its first row behind it.
+    "scheduler-looks-as-far": frozenset({"drafter", "masks", "chunk edges"}),
+}
+"""Traits without which a scenario hardly shows what breaks."""
+
+
+def build_scenario(
+    choose: Choose, scale: Scale = SMALL, breaks: frozenset[Assumption] = frozenset()
+) -> Scenario:
+    """A legal scenario.
+
+    Args:
+        choose: where the choices come from.
+        scale: how large things get.
+        breaks: assumptions that the scenario may break.
+    """
+    needed = frozenset(trait for assumption in breaks for trait in _NEEDED_TO_BREAK[assumption])
+    frame = draw_frame(choose, draw_traits(choose, needed), scale, breaks)
+    prompts = Prompts(choose, frame)
+    most = scale.many_requests if "many requests" in frame.traits else (1, scale.few_requests)
+    count = choose.integer(*most)
+    requests = tuple(_draw_request(choose, frame, prompts, index, count) for index in range(count))
+    resets: tuple[int, ...] = ()
+    if "resets" in frame.traits:
+        number = choose.integer(1, 2)
+        resets = tuple(choose.integer(1, 2 * scale.most_passes) for _ in range(number))
+    return Scenario(_draw_config(choose, frame, requests), requests, resets)
+
+
+def _draw_request(
+    choose: Choose, frame: Frame, prompts: Prompts, index: int, count: int
+) -> ScenarioRequest:
+    scale, traits = frame.scale, frame.traits
+    usurpers = "usurpers" in traits
+    arrival = 0
+    if usurpers:
+        arrival = index + choose.integer(0, 1)
+    elif "late arrivals" in traits and index:
+        arrival = choose.integer(0, scale.most_passes)
+    turn = prompts.turn(0, may_be_text=index > 0)
+    max_tokens = choose.integer(1, scale.most_generated)
+    continuations: tuple[Continuation, ...] = ()
+    if "streaming" in traits and choose.chance(70):
+        continuations = _draw_continuations(choose, frame, prompts, arrival, turn, max_tokens)
+    generated = max_tokens + sum(turn.max_tokens for turn in continuations)
+    priority = 0
+    if "priority" in traits:
+        priority = count - index if usurpers else choose.integer(0, 2)
+    return ScenarioRequest(
+        num_prompt_tokens=turn.num_prompt_tokens,
+        features=turn.features,
+        arrival=arrival,
+        max_tokens=max_tokens,
+        priority=priority,
+        abort=_draw_abort(choose, frame, arrival),
+        contents=turn.contents,
+        continuations=continuations,
+        accepted_drafts=_draw_accepted(choose, frame, generated),
+        prefix_hits=_draw_prefix_hits(choose, frame, turn),
+        failed_loads=_draw_failed_loads(choose, frame, turn),
+    )
+
+
+def _draw_continuations(
+    choose: Choose, frame: Frame, prompts: Prompts, arrival: int, first: Turn, max_tokens: int
+) -> tuple[Continuation, ...]:
+    drawn: list[Continuation] = []
+    base = first.num_prompt_tokens + max_tokens - 1
+    for _ in range(choose.integer(1, 2)):
+        arrival += choose.integer(0, frame.scale.most_passes)
+        turn = prompts.turn(base, may_be_text=True)
+        max_tokens = choose.integer(1, frame.scale.most_generated)
+        drawn.append(
+            Continuation(arrival, turn.num_prompt_tokens, turn.features, max_tokens, turn.contents)
+        )
+        base += turn.num_prompt_tokens + max_tokens - 1
+    return tuple(drawn)
+
+
+def _draw_abort(choose: Choose, frame: Frame, arrival: int) -> int | None:
+    if "aborts" not in frame.traits or not choose.chance(50):
+        return None
+    return arrival + choose.integer(0, 2 * frame.scale.most_passes)
+
+
+def _draw_accepted(choose: Choose, frame: Frame, generated: int) -> tuple[int, ...]:
+    """Accepted drafts of the first steps; few, since the later ones accept none."""
+    if not frame.num_drafts:
+        return ()
+    steps = choose.integer(0, min(generated, frame.scale.most_generated))
+    return tuple(choose.integer(0, frame.num_drafts) for _ in range(steps))
+
+
+def _draw_prefix_hits(choose: Choose, frame: Frame, turn: Turn) -> tuple[int, ...]:
+    """Hits that end in an item, or within one token of one of its ends; whole blocks only."""
+    if "prefix hits" not in frame.traits:
+        return ()
+    hits = []
+    for _ in range(choose.integer(0, 2)):
+        if turn.features and choose.chance(70):
+            feature = choose.pick(turn.features)
+            hit = feature.offset + choose.integer(-1, feature.length + 1)
+        else:
+            hit = choose.integer(0, turn.num_prompt_tokens - 1)
+        hit = min(max(0, hit), turn.num_prompt_tokens - 1)
+        hits.append(hit // frame.block_size * frame.block_size)
+    return tuple(hits)
+
+
+def _draw_failed_loads(choose: Choose, frame: Frame, turn: Turn) -> tuple[FailedLoad, ...]:
+    if "failed loads" not in frame.traits or not choose.chance(60):
+        return ()
+    return tuple(
+        FailedLoad(
+            choose.integer(0, 2 * frame.scale.most_passes),
+            choose.integer(0, turn.num_prompt_tokens),
+        )
+        for _ in range(choose.integer(1, 2))
+    )
+
+
+def _draw_config(choose: Choose, frame: Frame, requests: Sequence[ScenarioRequest]) -> EngineConfig:
+    """Sizes that hold each item and each request alone, and as little more as the traits want."""
+    traits = frame.traits
+    rows = _rows([f for request in requests for f in request.all_features()])
+    largest, everything = max(rows, default=1), max(1, sum(rows))
+    cache_size = encoder_budget = everything
+    if "tight cache" in traits:
+        cache_size = _between(choose, largest, everything)
+    if "tight encoder budget" in traits:
+        encoder_budget = _between(choose, largest, everything)
+    alone = [-(-(r.most_tokens + frame.num_drafts) // frame.block_size) for r in requests]
+    in_flight = (frame.async_depth + 1) * (1 + frame.num_drafts)
+    num_kv_blocks = sum(blocks + -(-in_flight // frame.block_size) for blocks in alone)
+    if "usurpers" in traits:
+        num_kv_blocks = max(alone) + choose.integer(0, 2)
+    elif "few KV blocks" in traits:
+        num_kv_blocks = _between(choose, max(alone), sum(alone))
+    few_sequences = "few sequences" in traits
+    return EngineConfig(
+        max_num_batched_tokens=frame.token_budget,
+        encoder_compute_budget=encoder_budget,
+        encoder_cache_size=cache_size,
+        num_kv_blocks=num_kv_blocks,
+        block_size=frame.block_size,
+        max_num_seqs=choose.integer(1, 2) if few_sequences else max(8, len(requests)),
+        scheduler_lookahead=frame.scheduler_lookahead,
+        gather_lookahead=frame.gather_lookahead,
+        num_speculative_tokens=frame.num_drafts,
+        async_depth=frame.async_depth,
+        whole_items="whole items" in traits,
+        long_prefill_token_threshold=frame.threshold,
+        block_alignment=frame.alignment,
+        policy="priority" if "priority" in traits else "fcfs",
+        prefix_caching="prefix hits" in traits,
+        is_encoder_decoder="encoder-decoder" in traits,
+    )
+
+
+def _rows(features: Sequence[Feature]) -> list[int]:
+    """Rows of each identifier; the most where a broken assumption gives it several."""
+    rows: dict[str, int] = {}
+    for feature in features:
+        rows[feature.identifier] = max(rows.get(feature.identifier, 0), feature.num_rows)
+    return list(rows.values())
+
+
+def _between(choose: Choose, least: int, most: int) -> int:
+    """From ``least`` to ``most``, and the ends and their neighbours more often."""
+    most = max(least, most)
+    if choose.chance(50):
+        return min(choose.pick((least, least + 1, max(least, most - 1))), most)
+    return choose.integer(least, most)

@@ -1,0 +1,150 @@
+"""The settings of a drawn run that do not depend on its requests, and the scale of its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from proofs.search.runs.choices import Choose
+from proofs.search.runs.traits import Trait
+
+Assumption: TypeAlias = Literal[
+    "hash-is-content", "hash-has-one-row-count", "scheduler-looks-as-far"
+]
+"""An assumption that drawn scenarios may break on request, and keep otherwise.
+
+``hash-has-one-row-count`` is a part of ``hash-is-content``: an engine can see it broken, and has to
+refuse the request.
+"""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large things get.
+
+    Attributes:
+        few_requests: most requests without the trait ``many requests``.
+        many_requests: least and most requests with it.
+        least_budget: least token budget (tokens).
+        most_budget: most token budget (tokens).
+        least_length: least length of an item (tokens).
+        most_length: most length of an item (tokens), except where a chunk is longer.
+        most_items: most items of a turn.
+        most_text: most tokens of text before an item and after the last.
+        most_generated: most tokens generated in a turn.
+        most_passes: the latest pass before which something arrives, counted from the arrival
+            before it.
+        block_sizes: sizes of a KV block (tokens), the plain one first.
+        alignments: block alignments (tokens).
+    """
+
+    few_requests: int
+    many_requests: tuple[int, int]
+    least_budget: int
+    most_budget: int
+    least_length: int
+    most_length: int
+    most_items: int
+    most_text: int
+    most_generated: int
+    most_passes: int
+    block_sizes: tuple[int, ...]
+    alignments: tuple[int, ...]
+
+
+SMALL = Scale(2, (2, 4), 1, 9, 1, 6, 3, 3, 4, 5, (1, 2, 4), (2, 4, 8))
+"""What a guard does at 4 and 5 it does at 400 and 401, and a person reads it."""
+
+LARGE = Scale(24, (24, 48), 256, 2048, 16, 1500, 4, 400, 24, 60, (16, 1, 64), (64, 256))
+"""Dozens of requests, prompts of thousands of tokens."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Settings drawn before the requests.
+
+    Attributes:
+        traits: what the run has.
+        scale: how large things get.
+        breaks: assumptions broken on purpose.
+        token_budget: tokens of a pass.
+        threshold: most tokens of a prefill chunk; 0 for no limit.
+        alignment: block alignment; 0 for none.
+        block_size: tokens of a KV block.
+        scheduler_lookahead: the scheduler's shift (tokens).
+        gather_lookahead: the gather's look-ahead (tokens).
+        num_drafts: drafts per step.
+        async_depth: passes in flight before an update.
+    """
+
+    traits: frozenset[Trait]
+    scale: Scale
+    breaks: frozenset[Assumption]
+    token_budget: int
+    threshold: int
+    alignment: int
+    block_size: int
+    scheduler_lookahead: int
+    gather_lookahead: int
+    num_drafts: int
+    async_depth: int
+
+    @property
+    def chunk(self) -> int:
+        """Tokens of a full prefill chunk when a request runs alone."""
+        return min(self.token_budget, self.threshold or self.token_budget)
+
+    @property
+    def reach(self) -> int:
+        """How near an edge things are put (tokens): the shift, and at least one."""
+        return max(1, self.scheduler_lookahead)
+
+    @property
+    def longest_item(self) -> int:
+        """Most tokens of an item: with whole items, what a pass can hold."""
+        longest = max(self.scale.most_length, self.chunk + self.reach)
+        return min(longest, self.token_budget) if "whole items" in self.traits else longest
+
+
+def draw_frame(
+    choose: Choose, traits: frozenset[Trait], scale: Scale, breaks: frozenset[Assumption]
+) -> Frame:
+    """Settings that suit the traits and go together."""
+    shift, look_ahead, drafts = _draw_drafter(choose, traits, breaks)
+    alignment = choose.pick(scale.alignments) if "alignment" in traits else 0
+    least = max(scale.least_budget, 1 + drafts, alignment)
+    token_budget = choose.integer(least, max(least, scale.most_budget))
+    threshold = 0
+    if "usurpers" in traits:
+        # Several prefills run in one pass, so that victims have run before who needs their blocks.
+        threshold = choose.integer(max(1, alignment), max(1, alignment, token_budget // 2))
+    elif "threshold" in traits:
+        threshold = choose.integer(max(1, alignment), token_budget)
+    large_blocks = "large KV blocks" in traits
+    return Frame(
+        traits=traits,
+        scale=scale,
+        breaks=breaks,
+        token_budget=token_budget,
+        threshold=threshold,
+        alignment=alignment,
+        block_size=choose.pick(scale.block_sizes[1:]) if large_blocks else scale.block_sizes[0],
+        scheduler_lookahead=shift,
+        gather_lookahead=look_ahead,
+        num_drafts=drafts,
+        async_depth=choose.integer(1, 2) if "async" in traits else 0,
+    )
+
+
+def _draw_drafter(
+    choose: Choose, traits: frozenset[Trait], breaks: frozenset[Assumption]
+) -> tuple[int, int, int]:
+    """Scheduler's shift, gather's look-ahead and drafts per step."""
+    if "drafter" not in traits:
+        return 0, 0, 0
+    look_ahead = choose.integer(2, 3) if "wide look-ahead" in traits else 1
+    if "scheduler-looks-as-far" in breaks:
+        shift = choose.integer(0, look_ahead - 1)
+    else:
+        shift = choose.integer(look_ahead, 3) if "wide shift" in traits else look_ahead
+    return shift, look_ahead, choose.integer(max(1, shift), 3)

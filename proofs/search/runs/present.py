@@ -1,0 +1,111 @@
+"""How the results of a search over whole runs are shown: tables, a few lines each, and JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from proofs.describe.scenarios import describe_scenario
+from proofs.describe.words import counted
+from proofs.search.functions.present import print_results, summary, verdict_name
+from proofs.search.functions.results import Result
+from proofs.search.runs.results import LoopCounterexample, LoopReport
+from spec.record.document import dumps_scenario, finding_to_json
+from spec.verdict import Verdict
+
+
+def print_loop_report(report: LoopReport) -> None:
+    """Print the table, the smallest run of each violation, what was drawn, and the sums."""
+    drawn = counted(report.num_scenarios, "scenario")
+    title = f"{report.target}: {drawn}, seed {report.settings.seed}"
+    print_results(report.results, title, "runner", ("runs", "premise met in"))
+    for counterexample in report.counterexamples:
+        _print_counterexample(counterexample)
+    for failure in report.failures:
+        click.echo(f"\n{Verdict.ERROR.name} {failure}")
+    if report.num_scenarios:
+        told = ", ".join(f"{name} {count}" for name, count in sorted(report.families.items()))
+        click.echo(f"\nScenarios by family: {told}.")
+    else:
+        click.echo("\nNothing was run.")
+    for line in _not_given(report):
+        click.echo(line)
+    if report.interrupted:
+        click.echo("\nInterrupted: the results above are incomplete.")
+    faults = {counterexample.finding.fingerprint for counterexample in report.counterexamples}
+    click.echo(f"\n{summary(report.results, len(faults))}")
+
+
+def _not_given(report: LoopReport) -> list[str]:
+    """How many scenarios each runner could not be given, and why."""
+    lines = []
+    for runner, reasons in report.not_given.items():
+        number = counted(sum(reasons.values()), "scenario")
+        lines.append(f"\nNot given to {runner}: {number}.")
+        by_number = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        lines += [f"  {count}: {reason}" for reason, count in by_number]
+    return lines
+
+
+def _print_counterexample(counterexample: LoopCounterexample) -> None:
+    finding = counterexample.finding
+    where = f"pass {finding.pass_index}"
+    if finding.request is not None:
+        where += f", request {finding.request}"
+    if finding.feature is not None:
+        where += f", feature {finding.feature}"
+    if finding.loop is not None:
+        where += f", passes {finding.loop[0]} to {finding.loop[1]} again and again"
+    runners = " and ".join(counterexample.runners)
+    click.echo(f"\n{Verdict.REFUTED.name} {finding.claim} on {runners} [{finding.fingerprint}]")
+    click.echo(f"  {finding.mechanism}: {describe_scenario(counterexample.trace.scenario)}")
+    click.echo(f"  needs: {finding.shape or 'not shrunk'}")
+    click.echo(f"  {where}")
+    click.echo(f"  observed: {finding.observed}")
+    click.echo(f"  expected: {finding.expected}")
+
+
+def loop_report_to_json(report: LoopReport) -> dict[str, Any]:
+    """The report as JSON data, schema version 1."""
+    return {
+        "schema": 1,
+        "target": report.target,
+        "level": "loop",
+        "seed": report.settings.seed,
+        "scenarios": report.num_scenarios,
+        "families": dict(report.families),
+        "failures": list(report.failures),
+        "interrupted": report.interrupted,
+        "mode": report.settings.mode,
+        "large_every": report.settings.large_every,
+        "not_given": {runner: dict(reasons) for runner, reasons in report.not_given.items()},
+        "results": [_result_to_json(result) for result in report.results],
+        "findings": [_counterexample_to_json(example) for example in report.counterexamples],
+    }
+
+
+def _result_to_json(result: Result) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "claim": result.claim,
+        "runner": result.part,
+        "verdict": verdict_name(result),
+        "runs": result.cases,
+        "premises": result.premises,
+        "fingerprints": list(result.fingerprints),
+    }
+    if result.reason is not None:
+        data["reason"] = result.reason
+    return data
+
+
+def _counterexample_to_json(counterexample: LoopCounterexample) -> dict[str, Any]:
+    return {
+        **finding_to_json(counterexample.finding),
+        "runners": list(counterexample.runners),
+        "scenario": describe_scenario(counterexample.trace.scenario),
+        "document": json.loads(
+            dumps_scenario(counterexample.trace.scenario, [counterexample.finding])
+        ),
+    }

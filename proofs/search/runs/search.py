@@ -1,0 +1,270 @@
+"""Search whole runs for violated claims, and shrink every violation on its own.
+
+Two phases. *Collect* draws scenarios, runs each on every chosen runner, and notes every violated
+claim with its mechanism: one violation hides no other. *Shrink* makes the smallest run of each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from impl.loop_target import LoopTarget
+from impl.target import RUNNERS, Runner
+from proofs.describe.scenarios import describe_scenario
+from proofs.describe.shape import shape
+from proofs.jobs.progress import ReportProgress
+from proofs.run.judge import Judged, run_and_judge
+from proofs.search.functions.parts import CheckedPart
+from proofs.search.functions.results import Result
+from proofs.search.runs.draws import Drawn, draw
+from proofs.search.runs.groups import Group, find_again
+from proofs.search.runs.reduce import reduce_scenario
+from proofs.search.runs.results import (
+    BOTH_RUNNERS_CLAIMS,
+    PROGRESS_CLAIMS,
+    RUNNER_CLAIMS,
+    LoopCheckSettings,
+    LoopReport,
+)
+from proofs.search.runs.scenarios import families
+from proofs.search.runs.size import size
+from spec.record.run_findings import LoopFinding
+from spec.record.scenario import Scenario
+from spec.record.steps import Trace
+from spec.verdict import Verdict
+
+_BOTH: CheckedPart = "V1 with V2"
+_STEPS_BETWEEN_REPORTS = 50
+
+Observe: TypeAlias = Callable[[int, Drawn, Judged], None]
+"""Is told of every scenario: its number, what was drawn, and what became of it."""
+
+
+def run_loop_check(
+    target: LoopTarget,
+    settings: LoopCheckSettings,
+    report_progress: ReportProgress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    observe: Observe | None = None,
+) -> LoopReport:
+    """Search a target.
+
+    Args:
+        target: what to search.
+        settings: for what, and how hard.
+        report_progress: told of every step.
+        should_stop: asked before every run. When it says yes, or Ctrl-C comes, the search ends
+            early, and the report holds what was found so far.
+        observe: told of every scenario.
+
+    Raises:
+        InputError: the settings ask for nothing that can be done.
+    """
+    settings.validate()
+    search = _Search(
+        target,
+        settings,
+        report_progress or (lambda *_: None),
+        should_stop or (lambda: False),
+        observe or (lambda *_: None),
+    )
+    interrupted = False
+    try:
+        search.collect()
+        search.shrink()
+    except KeyboardInterrupt:
+        interrupted = True
+    return LoopReport(
+        target.name,
+        settings,
+        search.results(),
+        tuple(group.counterexample() for group in search.groups.values()),
+        search.num_scenarios,
+        search.families,
+        tuple(search.failures.values()),
+        interrupted,
+        search.not_given,
+    )
+
+
+class _Search:
+    """One search: counts and findings as they come in."""
+
+    def __init__(
+        self,
+        target: LoopTarget,
+        settings: LoopCheckSettings,
+        report_progress: ReportProgress,
+        should_stop: Callable[[], bool],
+        observe: Observe,
+    ) -> None:
+        self._target = target
+        self._settings = settings
+        self._report_progress = report_progress
+        self._should_stop = should_stop
+        self._observe = observe
+        self._runs: Counter[CheckedPart] = Counter()
+        self._premises: Counter[tuple[CheckedPart, str]] = Counter()
+        self._given_up: Counter[CheckedPart] = Counter()
+        self._num_failed: Counter[CheckedPart] = Counter()
+        self.not_given: dict[Runner, Counter[str]] = {}
+        self.failures: dict[Runner, str] = {}
+        self._is_complete = False
+        self.groups: dict[tuple[str, str], Group] = {}
+        self.num_scenarios = 0
+        self.families: Counter[str] = Counter()
+
+    def collect(self) -> None:
+        """Draw scenarios and note every violation."""
+        settings = self._settings
+        began = time.monotonic()
+        seconds = None if settings.minutes is None else settings.minutes * 60
+        total: float = settings.examples if seconds is None else seconds
+        while True:
+            spent = time.monotonic() - began if seconds is not None else self.num_scenarios
+            if self.num_scenarios % _STEPS_BETWEEN_REPORTS == 0:
+                unit = "runs" if seconds is None else "seconds of runs"
+                self._report_progress(unit, int(spent), int(total))
+            if spent >= total:
+                break
+            self._stop_if_asked()
+            drawn = draw(settings, self.num_scenarios)
+            judged = self._judge(drawn.scenario)
+            self._observe(self.num_scenarios, drawn, judged)
+            self._note(drawn, judged)
+        self._is_complete = True
+
+    def shrink(self) -> None:
+        """Replace the run of each violation by the smallest that the reducer finds."""
+        for index, (key, group) in enumerate(self.groups.items()):
+            self._report_progress(f"smallest run: {key[0]}", index, len(self.groups))
+            runners = self._runners_for(group)
+            found: dict[Scenario, tuple[LoopFinding, Trace]] = {}
+
+            def shows(
+                scenario: Scenario,
+                key: tuple[str, str] = key,
+                runners: tuple[Runner, ...] = runners,
+                found: dict[Scenario, tuple[LoopFinding, Trace]] = found,
+            ) -> bool:
+                self._stop_if_asked()
+                shown = find_again(
+                    run_and_judge(self._target, scenario, runners, self._settings.tensors), key
+                )
+                if shown is not None:
+                    found[scenario] = shown
+                return shown is not None
+
+            smallest = min((reduce_scenario(s, shows) for s in group.best_starts()), key=size)
+            finding, trace = found.get(smallest, (group.finding, group.trace))
+            group.finding = replace(finding, shape=shape(smallest))
+            group.trace = trace
+        self._report_progress("smallest runs found", len(self.groups), len(self.groups))
+
+    def results(self) -> tuple[Result, ...]:
+        """One result for each claim and runner, in the order of the settings."""
+        wanted: list[tuple[str, CheckedPart]] = [
+            (claim, runner) for runner in self._settings.runners for claim in RUNNER_CLAIMS
+        ]
+        if len(self._settings.runners) == len(RUNNERS):
+            wanted += [(claim, _BOTH) for claim in BOTH_RUNNERS_CLAIMS]
+        return tuple(
+            self._result(claim, part) for claim, part in wanted if self._settings.reports(claim)
+        )
+
+    def _stop_if_asked(self) -> None:
+        if self._should_stop():
+            raise KeyboardInterrupt
+
+    def _judge(self, scenario: Scenario) -> Judged:
+        should_compare = any(self._settings.reports(claim) for claim in BOTH_RUNNERS_CLAIMS)
+        return run_and_judge(
+            self._target,
+            scenario,
+            self._settings.runners,
+            self._settings.tensors,
+            should_compare,
+        )
+
+    def _note(self, drawn: Drawn, judged: Judged) -> None:
+        self.num_scenarios += 1
+        self.families.update(families(drawn.scenario))
+        for runner, reason in judged.missing.items():
+            self.not_given.setdefault(runner, Counter())[reason] += 1
+        for runner, reason in judged.failed.items():
+            self._num_failed[runner] += 1
+            told = f"{runner}: {reason}, on {describe_scenario(drawn.scenario)}"
+            self.failures.setdefault(runner, told)
+        for runner, trace in judged.traces.items():
+            self._runs[runner] += 1
+            self._given_up[runner] += trace.ending == "limit"
+            for claim, times in judged.premises[runner].items():
+                self._premises[runner, claim] += times > 0 and drawn.judges(claim)
+            for finding in judged.findings[runner]:
+                if drawn.judges(finding.claim):
+                    self._add(finding, trace, {runner})
+        if len(judged.traces) == len(RUNNERS) and drawn.judges("runners-agree"):
+            self._runs[_BOTH] += 1
+            read = any(
+                step.kind == "pass" and step.worker is not None and step.worker.target.rows
+                for step in judged.traces["V1"].steps
+            )
+            for claim in BOTH_RUNNERS_CLAIMS:
+                self._premises[_BOTH, claim] += read
+            for finding in judged.differences:
+                self._add(finding, judged.traces["V1"], set(RUNNERS))
+
+    def _add(self, finding: LoopFinding, trace: Trace, runners: set[Runner]) -> None:
+        if not self._settings.reports(finding.claim):
+            return
+        key = finding.claim, finding.mechanism
+        group = self.groups.setdefault(key, Group(finding, trace))
+        group.runners |= runners
+        group.add(finding, trace)
+
+    def _runners_for(self, group: Group) -> tuple[Runner, ...]:
+        """The runners needed to show the group again: one, unless it is about both."""
+        if group.finding.claim in BOTH_RUNNERS_CLAIMS:
+            return RUNNERS
+        return (group.trace.runner,)
+
+    def _why_not_given(self, part: CheckedPart) -> str | None:
+        """The usual reason why a part, or either runner of both, got nothing to run."""
+        if part == _BOTH and any(self._num_failed.values()):
+            return None
+        for runner in RUNNERS:
+            if part in (runner, _BOTH) and not self._runs[runner] and runner in self.not_given:
+                return self.not_given[runner].most_common(1)[0][0]
+        return None
+
+    def _result(self, claim: str, part: CheckedPart) -> Result:
+        runs, premises = self._runs[part], self._premises[part, claim]
+        fingerprints = tuple(
+            group.finding.fingerprint
+            for group in self.groups.values()
+            if group.finding.claim == claim and (part == _BOTH or part in group.runners)
+        )
+        reason: str | None = None
+        verdict: Verdict | None
+        if fingerprints:
+            verdict = Verdict.REFUTED
+        elif self._num_failed[part]:
+            verdict, reason = Verdict.ERROR, f"{self._num_failed[part]} runs failed"
+        elif not runs and (why := self._why_not_given(part)) is not None:
+            verdict, reason = None, why
+        elif not self._is_complete:
+            verdict, reason = Verdict.UNKNOWN, "interrupted"
+        elif not runs:
+            verdict, reason = Verdict.ERROR, "nothing was run"
+        elif claim in PROGRESS_CLAIMS and self._given_up[part]:
+            verdict = Verdict.UNKNOWN
+            reason = f"{self._given_up[part]} of {runs} runs did not end in time"
+        elif not premises:
+            verdict, reason = Verdict.VACUOUS, "the premise never happened"
+        else:
+            verdict = Verdict.HELD
+        return Result(claim, part, verdict, runs, premises, fingerprints, reason)

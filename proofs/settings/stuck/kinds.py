@@ -1,0 +1,111 @@
+"""What a stuck state of some settings is, and what a release's rules come to under them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proofs.settings.stuck.layouts import Layout
+from proofs.settings.stuck.releases import Rules, Tokens
+from proofs.settings.stuck.settings import Settings
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stuck state that the settings allow.
+
+    Attributes:
+        name: what it is called.
+        sentence: what happens.
+        theorems: ids of the theorems that say when.
+        layout: the smallest requests that come to it.
+        settings: names of the settings that decide it, the one to change first.
+    """
+
+    name: str
+    sentence: str
+    theorems: tuple[str, ...]
+    layout: Layout
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What the theorems do not settle for the settings.
+
+    Attributes:
+        assumption: the assumption that the settings break.
+        sentence: why, and what would settle it.
+    """
+
+    assumption: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """A release's rules under some settings, in tokens."""
+
+    shift: int
+    margin: int
+    cut: int
+    whole_cut: int
+
+    @property
+    def reach(self) -> int:
+        """How close to a refused item another one must end to be held at the cut."""
+        return self.margin + self.cut
+
+
+def shifted(settings: Settings, rules: Rules) -> Shifted:
+    """The shifts that the settings' drafter brings with it."""
+    shift = settings.shift
+    if rules.largest_shift is not None:
+        shift = min(shift, rules.largest_shift)
+
+    def tokens(value: Tokens) -> int:
+        return shift if value == "shift" else value
+
+    margin, cut = tokens(rules.margin), tokens(rules.cut_shift)
+    return Shifted(shift, margin, cut, tokens(rules.whole_cut_shift))
+
+
+def chunk_limits(settings: Settings, rules: Rules) -> list[tuple[bool, int]]:
+    """Most tokens of a chunk in a pass that nobody else uses: alone, and beside another request.
+
+    The second only where it is another.
+    """
+    budget, threshold = settings.token_budget, settings.threshold
+    beside = min(budget, threshold) if threshold else budget
+    alone_ = budget if rules.spares_lone else beside
+    limits = [(True, alone_)]
+    if settings.can_repeat and beside != alone_:
+        limits.append((False, beside))
+    return limits
+
+
+def longest_chunk(settings: Settings) -> int:
+    """Most tokens of a chunk while another request is there."""
+    return min(settings.token_budget, settings.threshold or settings.token_budget)
+
+
+def runs_within_block(settings: Settings, rules: Rules) -> bool:
+    """Whether a block exceeds a chunk, and chunks end inside it nevertheless."""
+    return rules.runs_within_block and settings.block_alignment > longest_chunk(settings)
+
+
+def block_after_cut(settings: Settings, rules: Rules) -> int:
+    """The block to which a chunk is aligned after it was cut; 0 for none."""
+    if not rules.aligns_after_cut or runs_within_block(settings, rules):
+        return 0
+    return settings.block_alignment
+
+
+def reserves_at_boundaries(settings: Settings, rules: Rules) -> bool:
+    """Whether a block boundary can lie in what the reservation keeps together of a prompt."""
+    has_modules = shifted(settings, rules).shift >= 2
+    return (
+        bool(settings.block_alignment)
+        and has_modules
+        and rules.stops_at_boundaries
+        and rules.reserves
+    )

@@ -1,0 +1,125 @@
+"""The command line of a group of obligations: each group's module is a script of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from proofs.smt.obligation import Obligation, Result
+from proofs.smt.outputs import to_json, to_junit, write_smt2
+from proofs.smt.run import print_result, print_summary, run_obligations
+from proofs.smt.solvers import RESOURCE_LIMIT, require_solvers
+from spec.errors import InputError
+from spec.functions.case_files import require_writable, write_atomically
+from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def prove_options(command: Command) -> Command:
+    """Add the options of :func:`prove_and_write` to a click command."""
+    file = click.Path(dir_okay=False, path_type=Path)
+    folder = click.Path(file_okay=False, path_type=Path)
+    for option in reversed(
+        (
+            click.option("--json", "json_file", type=file, help="Write the results as JSON."),
+            click.option("--junit", "junit_file", type=file, help="Write a JUnit file."),
+            click.option(
+                "--smt2", "smt2_folder", type=folder, help="Write SMT-LIB files to this folder."
+            ),
+            click.option(
+                "--ablations",
+                "show_ablations",
+                is_flag=True,
+                help="Print each ablation with its smallest counterexample.",
+            ),
+            click.option(
+                "--rlimit",
+                "resource_limit",
+                type=click.IntRange(min=1),
+                default=RESOURCE_LIMIT,
+                show_default=True,
+                help="Resource units for each question to a solver.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def prove_and_write(
+    obligations: Sequence[Obligation],
+    *,
+    json_file: Path | None = None,
+    junit_file: Path | None = None,
+    smt2_folder: Path | None = None,
+    show_ablations: bool = False,
+    resource_limit: int = RESOURCE_LIMIT,
+    conclude: Callable[[Sequence[Result], Console], None] = lambda results, console: None,
+) -> int:
+    """Prove obligations, print them, write the files asked for.
+
+    An interrupt prints and writes what was done.
+
+    Args:
+        obligations: what to prove, in this order.
+        json_file: where the results go as JSON.
+        junit_file: where they go as JUnit.
+        smt2_folder: where each question goes as SMT-LIB.
+        show_ablations: whether each ablation is printed with its counterexample.
+        resource_limit: resource units for each question to a solver.
+        conclude: prints what follows from the results, after the counts.
+
+    Returns:
+        The exit code: that of the worst verdict, 5 if there was nothing to do, 130 if interrupted.
+
+    Raises:
+        InputError: a missing solver, or a file that cannot be written.
+    """
+    require_solvers()
+    for output in (json_file, junit_file, smt2_folder):
+        if output is not None:
+            require_writable(output)
+    console = Console()
+    results = []
+    interrupted = False
+    try:
+        for result in run_obligations(obligations, console, resource_limit):
+            results.append(result)
+            print_result(result, console, show_ablations)
+    except KeyboardInterrupt:
+        interrupted = True
+        console.print("Interrupted.")
+    print_summary(results, len(obligations), console)
+    conclude(results, console)
+    if json_file is not None:
+        write_atomically(json_file, to_json(results))
+    if junit_file is not None:
+        write_atomically(junit_file, to_junit(results))
+    if smt2_folder is not None:
+        write_smt2(smt2_folder, obligations)
+    if interrupted:
+        return INTERRUPTED_EXIT_CODE
+    return exit_code(result.verdict for result in results)
+
+
+def main_of_group(group: str, obligations: Sequence[Obligation]) -> None:
+    """Prove one group; the entry point of the group's module as a script."""
+
+    @click.command(context_settings=HELP, help=f"Prove the obligations of the group {group}.")
+    @prove_options
+    @click.pass_context
+    def command(context: click.Context, /, **options: Any) -> None:
+        try:
+            context.exit(prove_and_write(obligations, **options))
+        except InputError as error:
+            click.echo(f"Error: {error}", err=True)
+            context.exit(USAGE_EXIT_CODE)
+
+    command()

@@ -1,0 +1,1 @@
+"""TODO sign of proofs/source/code."""

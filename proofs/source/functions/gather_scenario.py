@@ -1,0 +1,273 @@
+"""One symbolic batch for a gather: its inputs, the paths of the code, and what each must return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import z3
+
+import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
+from impl.target import Runner
+from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
+from proofs.source.code.gather import (
+    FeatureInput,
+    GatherInput,
+    GatherOutcome,
+    RequestInput,
+    call_gather,
+)
+from proofs.source.code.recorders import FeatureMask, Write
+from proofs.source.code.release import ReleaseSource
+from proofs.symbolic.exploration import Exploration
+from proofs.symbolic.integers import SymbolicInt, term
+from proofs.symbolic.tree import Tree
+from spec.rules import geometry
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is enumerated rather than symbolic: dense or masked features, and equal hashes.
+
+    ``identifiers`` holds one hash per feature, none of which is a word that a message may contain.
+    ``decode_beside`` puts a request without features in
+    front, which the runner may take for a decode.
+    """
+
+    dense: tuple[bool, ...]
+    identifiers: tuple[str, ...]
+    decode_beside: bool
+
+    def describe(self) -> str:
+        """Words for reports."""
+        kinds = ", ".join("dense" if dense else "masked" for dense in self.dense)
+        shared = "" if len(set(self.identifiers)) == len(self.identifiers) else ", shared hash"
+        return f"{len(self.dense)} feature(s): {kinds}{shared}"
+
+
+def hashes(letters: str) -> tuple[str, ...]:
+    """A hash for each letter."""
+    return tuple(f"h{letter}" for letter in letters)
+
+
+def shapes(max_features: int) -> Iterable[Shape]:
+    """Every shape up to a number of features.
+
+    All mixtures of dense and masked features with different hashes; every pattern of equal hashes
+    among dense features, and two masked features of one hash. Equal hashes only tie residencies
+    that are otherwise free, and every mixture was explored with them free.
+    """
+    for count in range(1, max_features + 1):
+        letters = "ABC"[:count]
+        for dense in product((True, False), repeat=count):
+            yield Shape(dense, hashes(letters), decode_beside=count == 1)
+    for pattern in ("AA", "AAB", "ABA", "ABB", "AAA"):
+        if len(pattern) <= max_features:
+            for is_dense in (True, False) if len(pattern) == 2 else (True,):
+                yield Shape((is_dense,) * len(pattern), hashes(pattern), decode_beside=False)
+
+
+class GatherScenario:
+    """A symbolic batch of one shape, explored once.
+
+    Symbolic and unbounded: computed and scheduled tokens, look-ahead, prefill length, offsets,
+    lengths, masks, residency, and how many tokens stand before the request in the batch.
+    """
+
+    def __init__(self, release: ReleaseSource, runner: Runner, shape: Shape) -> None:
+        self.shape = shape
+        self.exploration = Exploration()
+        integer = self.exploration.integer
+        self.computed, self.scheduled = integer("num_computed"), integer("num_scheduled")
+        self.look_ahead, self.prefill = integer("look_ahead"), integer("prefill_len")
+        self.before = integer("tokens_before")
+        count = len(shape.dense)
+        names = [""] if count == 1 else [f"_{i}" for i in range(count)]
+        self.offsets = [integer(f"offset{name}") for name in names]
+        self.lengths = [integer(f"length{name}") for name in names]
+        self.resident = {h: self.exploration.boolean(f"resident_{h}") for h in shape.identifiers}
+        self._assume_legal()
+        self.masks = [
+            SymbolicMask(self.exploration, i, length.term, dense=dense)
+            for i, (length, dense) in enumerate(zip(self.lengths, shape.dense, strict=True))
+        ]
+        given = self._input()
+        self.tree: Tree[GatherOutcome] = self.exploration.explore(
+            lambda: call_gather(release, runner, given)
+        )
+
+    def _assume_legal(self) -> None:
+        assume = self.exploration.assume
+        assume(self.computed.term >= 0, self.scheduled.term >= 1, self.look_ahead.term >= 0)
+        assume(self.before.term >= 1, self.offsets[0].term >= 0)
+        end: z3.ArithRef | None = None
+        for offset, length in zip(self.offsets, self.lengths, strict=True):
+            assume(length.term >= 1)
+            if end is not None:
+                assume(offset.term >= end)
+            end = offset.term + length.term
+        assume(end <= self.prefill.term)
+
+    def _input(self) -> GatherInput:
+        features = tuple(
+            FeatureInput(
+                offset,
+                length,
+                self.shape.identifiers[index],
+                None if self.shape.dense[index] else FeatureMask(index),
+                None
+                if self.shape.dense[index]
+                else SymbolicCumulativeCounts(self.masks[index], length),
+            )
+            for index, (offset, length, identifier, dense) in enumerate(
+                zip(
+                    self.offsets,
+                    self.lengths,
+                    self.shape.identifiers,
+                    self.shape.dense,
+                    strict=True,
+                )
+            )
+        )
+        integer = self.exploration.integer
+        if self.shape.decode_beside:
+            other_computed, other_prefill = integer("other_computed"), integer("other_prefill")
+            self.exploration.assume(other_computed.term >= 0, other_prefill.term >= 1)
+        else:
+            # A text request that is certainly prefilling: it only shifts the batch positions.
+            other_computed = SymbolicInt(z3.IntVal(0, self.exploration.context))
+            other_prefill = self.look_ahead + 1
+        other = RequestInput(other_computed, self.before, other_prefill, ())
+        request = RequestInput(self.computed, self.scheduled, self.prefill, features)
+        return GatherInput((other, request), lambda h: self.resident[h], self.look_ahead)
+
+    @property
+    def premises(self) -> list[z3.BoolRef]:
+        """Assumptions on the inputs and laws of masks; ask after the claims were built."""
+        return [*self.exploration.assumptions, *self.exploration.facts]
+
+    def window(self) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """Positions whose embeddings are gathered."""
+        return geometry.drafter_window(
+            self.computed.term, self.scheduled.term, self.look_ahead.term
+        )
+
+    @cached_property
+    def position(self) -> z3.ArithRef:
+        """An arbitrary position of the batch."""
+        return z3.Int("any_position", self.exploration.context)
+
+    @cached_property
+    def interior_misses(self) -> list[z3.BoolRef]:
+        """For each feature, whether it is read, not resident, and not at the boundary."""
+        return [
+            z3.And(self.is_read(i), z3.Not(self.is_resident(i)), z3.Not(self.is_boundary(i)))
+            for i in range(len(self.offsets))
+        ]
+
+    @cached_property
+    def any_interior_miss(self) -> z3.BoolRef:
+        """Whether the oracle has an error."""
+        return z3.Or(self.interior_misses)
+
+    def bounds(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """The part of a feature inside the window, counted from its first position."""
+        return geometry.slice_bounds(
+            self.offsets[index].term, self.lengths[index].term, *self.window()
+        )
+
+    def rows(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """Encoder rows of that part."""
+        return self._rows[index]
+
+    def is_read(self, index: int) -> z3.BoolRef:
+        """Whether a row of the feature lies in the window."""
+        return self._reads[index]
+
+    # Terms that every path's claims repeat are built once: building dominates the time otherwise.
+    @cached_property
+    def _rows(self) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
+        return [
+            geometry.row_range(mask.rows_before, *self.bounds(index))
+            for index, mask in enumerate(self.masks)
+        ]
+
+    @cached_property
+    def _reads(self) -> list[z3.BoolRef]:
+        return [
+            z3.And(
+                geometry.meets(offset.term, length.term, *self.window()),
+                self.rows(index)[0] < self.rows(index)[1],
+            )
+            for index, (offset, length) in enumerate(zip(self.offsets, self.lengths, strict=True))
+        ]
+
+    def is_boundary(self, index: int) -> z3.BoolRef:
+        """Whether the feature starts at or past the processed end."""
+        return geometry.is_boundary(
+            self.offsets[index].term, self.computed.term, self.scheduled.term
+        )
+
+    def is_resident(self, index: int) -> z3.BoolRef:
+        """Whether the worker holds the feature's output."""
+        return self.resident[self.shape.identifiers[index]].term
+
+    @cached_property
+    def mask_at_position(self) -> z3.BoolRef:
+        """Whether the oracle has a row at :attr:`position`."""
+        position = self.position
+        start, _ = self.window()
+        token = position - self.before.term + start
+        in_request = z3.And(
+            position >= self.before.term, position < self.before.term + self.scheduled.term
+        )
+        rows = [
+            z3.And(
+                self.is_resident(index),
+                self.masks[index].takes_row(token - self.offsets[index].term),
+            )
+            for index in range(len(self.offsets))
+        ]
+        return z3.And(in_request, z3.Or(rows))
+
+    def written_at_position(self, outcome: GatherOutcome) -> z3.BoolRef:
+        """Whether the code's writes leave the batch mask true at :attr:`position`."""
+        assert outcome.mask is not None
+        position = self.position
+        context = self.exploration.context
+        value = z3.BoolVal(False, context)
+        for write in outcome.mask.writes:
+            written = self._write_value(write, position)
+            new = z3.Or(value, written) if write.mode == "or" else written
+            inside = z3.And(
+                position >= term(write.start, context), position < term(write.stop, context)
+            )
+            value = z3.If(inside, new, value)
+        return value
+
+    def lengths_agree(self, outcome: GatherOutcome) -> z3.BoolRef:
+        """Whether each part of a feature's mask is as long as what it is written to.
+
+        A slice is clamped to the mask that it is taken from, as tensors do it.
+        """
+        assert outcome.mask is not None
+        context = self.exploration.context
+        agree = [z3.BoolVal(True, context)]
+        for write in outcome.mask.writes:
+            if write.value is not True:
+                length = self.lengths[write.value.feature].term
+                low = term(write.value.start, context)
+                high = term(write.value.stop, context)
+                taken = z3.If(high < length, high, length) - low
+                written = term(write.stop, context) - term(write.start, context)
+                agree.append(z3.And(low >= 0, taken == written))
+        return z3.And(agree)
+
+    def _write_value(self, write: Write, position: z3.ArithRef) -> z3.BoolRef:
+        context = self.exploration.context
+        if write.value is True:
+            return z3.BoolVal(True, context)
+        place = term(write.value.start, context) + position - term(write.start, context)
+        return self.masks[write.value.feature].takes_row(place)

@@ -1,0 +1,173 @@
+"""The rule by which encoder inputs are scheduled in one call, over a symbolic call.
+
+It is put together from the guards of :mod:`spec.rules.scheduling`; what releases differ in is an
+instance of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import z3
+
+from proofs.source.passes.call_scenario import CallScenario
+from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, min_, not_, or_
+from spec.rules.geometry import row_range, slice_bounds
+from spec.rules.scheduling import (
+    has_room,
+    is_asked_for,
+    is_cut_off_whole,
+    refused_cut,
+    whole_item_cut,
+    window_end,
+)
+from spec.rules.stopping_passes import tokens_after_reservation
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What releases differ in.
+
+    Attributes:
+        words: how it is named in reports.
+        refused: how far before a refused feature the chunk ends: at it, or the shift before it.
+        whole: the same before a whole item that would be split.
+        spares_start: whether an item on which the chunk starts may be split.
+        rows_end: where the rows that need a feature end: with the window, or with the chunk.
+        is_whole_first: whether a whole item is cut off before the book is asked for it.
+    """
+
+    words: str
+    refused: bool = False
+    whole: bool = False
+    spares_start: bool = False
+    rows_end: bool = True
+    is_whole_first: bool = True
+
+
+INSTANCES = (
+    Instance("ends at a refused feature, and the shift before a whole item", whole=True),
+    Instance("ends at a refused feature, and at a whole item"),
+    Instance(
+        "ends the shift before a refused feature or a whole item, which may be split at its start",
+        refused=True,
+        whole=True,
+        spares_start=True,
+    ),
+    Instance(
+        "ends the shift before a refused feature or an uncached whole item, which may be split at "
+        "its start",
+        refused=True,
+        whole=True,
+        spares_start=True,
+        is_whole_first=False,
+    ),
+    Instance(
+        "ends the shift before a refused feature or an uncached whole item, which may be split at "
+        "its start; rows past the chunk need nothing",
+        refused=True,
+        whole=True,
+        spares_start=True,
+        rows_end=False,
+        is_whole_first=False,
+    ),
+)
+"""The rules of 0.33.0, of the reference's cuts, of 0.32, of 0.28 to 0.31, and of those before."""
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of one feature: conditions, of which at most one holds.
+
+    Attributes:
+        chosen: it is encoded.
+        loaded: it is loaded from a store.
+        duplicate: its hash was chosen or loaded before it.
+        hit: its entry is there, and is referenced now.
+        cut: the chunk ends before it, because it is whole.
+        refused: the chunk ends before it, because it has no room.
+    """
+
+    chosen: BoolTerm
+    loaded: BoolTerm
+    duplicate: BoolTerm
+    hit: BoolTerm
+    cut: BoolTerm
+    refused: BoolTerm
+
+    @property
+    def taken(self) -> BoolTerm:
+        """Whether the book will have a new entry for it."""
+        return or_(self.chosen, self.loaded)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the rule makes of a call."""
+
+    fates: tuple[Fate, ...]
+    num_tokens: IntTerm
+    encoder_budget: IntTerm
+
+
+def expected(scenario: CallScenario, instance: Instance) -> Expected:
+    """Feature by feature, up to the first that is refused or cut off."""
+    start, shift = scenario.start.term, scenario.shift.term
+    asked = tokens = scenario.asked.term
+    fates: list[Fate] = []
+    for index, offset in enumerate(scenario.offsets):
+        fate = _fate(scenario, instance, index, fates)
+        before_refused = refused_cut(offset.term, start, asked, ite(instance.refused, shift, 0))
+        before_whole = whole_item_cut(offset.term, start, ite(instance.whole, shift, 0))
+        # An item that lies past the chunk ends it where it ends anyway.
+        before_whole = min_(asked, before_whole)
+        tokens = ite(fate.cut, before_whole, ite(fate.refused, before_refused, tokens))
+        fates.append(fate)
+    if scenario.has_reservation:
+        tokens = tokens_after_reservation(start, tokens, scenario.known.term, shift)
+    return Expected(tuple(fates), tokens, _budget_left(scenario, fates))
+
+
+def _fate(scenario: CallScenario, instance: Instance, index: int, before: list[Fate]) -> Fate:
+    shape, start = scenario.shape, scenario.start.term
+    name, rows = shape.identifiers[index], scenario.rows[index]
+    offset, length = scenario.offsets[index].term, scenario.lengths[index].term
+    asked, window = scenario.asked.term, window_end(start, scenario.asked.term, scenario.shift.term)
+    cached = scenario.cached[name].term
+    is_met = is_asked_for(offset, offset + length, start, window)
+    is_whole = scenario.whole_items.term
+    if shape.is_encoder_decoder:
+        # The item is encoded before the decoder's first step, and its book knows no hits.
+        is_met, cached, is_whole = eq(start, 0), False, False
+    ended = or_(*(or_(fate.cut, fate.refused) for fate in before))
+    met = and_(asked > 0, is_met, not_(ended))
+    repeats = or_(*(f.taken for i, f in enumerate(before) if shape.identifiers[i] == name))
+    cut = and_(
+        met,
+        is_whole,
+        is_cut_off_whole(offset, offset + length, start, asked, window, instance.spares_start),
+        or_(instance.is_whole_first, not_(or_(repeats, cached))),
+    )
+    reached = and_(met, not_(cut))
+    absent = and_(reached, not_(repeats), not_(cached))
+    rows_before = [ite(fate.taken, scenario.rows[i], 0) for i, fate in enumerate(before)]
+    fits = has_room(rows, _budget_left(scenario, before), sum(rows_before), scenario.freeable.term)
+    rows_end = window if instance.rows_end else start + asked
+    bounds = slice_bounds(offset, length, start, rows_end)
+    low, high = row_range(scenario.masks[index].rows_before, *bounds)
+    taken = and_(absent, fits, low < high)
+    from_store = and_(shape.has_store, scenario.stored[name].term)
+    return Fate(
+        chosen=and_(taken, not_(from_store)),
+        loaded=and_(taken, from_store),
+        duplicate=and_(reached, repeats),
+        hit=and_(reached, not_(repeats), cached),
+        cut=cut,
+        refused=and_(absent, not_(fits)),
+    )
+
+
+def _budget_left(scenario: CallScenario, fates: list[Fate]) -> IntTerm:
+    spent = (ite(fate.chosen, scenario.rows[i], 0) for i, fate in enumerate(fates))
+    zero = z3.IntVal(0, scenario.exploration.context)
+    return scenario.budget.term - sum(spent, start=zero)

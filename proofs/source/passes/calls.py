@@ -1,0 +1,168 @@
+"""Which rule a release schedules encoder inputs by: one call, settled from end to end.
+
+Which features are referenced, encoded, loaded or duplicates, how many tokens run and how much
+encoder budget is left is compared with the rule. Whatever a call does otherwise, harmless or not,
+is a difference.
+
+All numbers are unbounded, within the shapes of :data:`proofs.source.passes.call_scenario.SHAPES`:
+text alone; one feature that is dense, masked, with a store of encoder outputs, or of an
+encoder-decoder model; two dense ones of one hash or of two. Not looked at: two with masks or with a
+store, three and more, features without a row, encoder-decoder items that start past 0, and a shift
+above 1 in releases without a reservation, which have no drafter that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import z3
+
+from proofs.source.ask.piece import RULE, Piece, Question, unmodelled
+from proofs.source.ask.question import Reply, always, smallest_counterexample
+from proofs.source.code.call import CallInput, CallSeen, call_scheduling
+from proofs.source.code.release import ReleaseSource
+from proofs.source.code.scheduling import require_known_calls
+from proofs.source.passes.call_rule import INSTANCES, Expected, Instance, expected
+from proofs.source.passes.call_scenario import SHAPES, CallScenario
+from proofs.symbolic.exploration import Counts
+from proofs.symbolic.integers import NotModelled, term
+from proofs.symbolic.tree import denote
+from spec.algebra import BoolTerm, not_
+from spec.verdict import Verdict
+
+NAME = f"{RULE}scheduled_inputs"
+
+
+def scheduled_inputs_piece(
+    release: ReleaseSource, instances: Sequence[Instance] = INSTANCES
+) -> Piece:
+    """Which instance of the rule a release's calls equal, on every shape.
+
+    Args:
+        release: the source.
+        instances: those to compare with, in this order, up to the first that it equals.
+    """
+    question = Question(NAME, "scheduling call", "one call: text, one feature, two dense ones")
+    try:
+        require_known_calls(release)
+        replies, equal = _compare(release, instances)
+    except NotModelled as reason:
+        return unmodelled(question, reason)
+    explored = {id(scenario): scenario for scenario, _ in replies}.values()
+    counts = Counts()
+    for scenario in explored:
+        counts.add(scenario.exploration.counts)
+    different = [pair for pair in replies if pair[1].verdict is not Verdict.PROVED]
+    verdict, detail = Verdict.UNKNOWN, "the solvers gave up or disagree"
+    if counts.unfinished:
+        detail = "paths are unfinished"
+    elif equal is not None:
+        verdict, detail = Verdict.PROVED, f"a chunk {equal.words}"
+    elif all(reply.verdict is Verdict.REFUTED for _, reply in different):
+        verdict, detail = _difference(release, different[0][0], instances[0])
+    last = replies[-1][1]
+    return Piece(
+        question.claim,
+        question.part,
+        question.shape,
+        verdict,
+        last.z3,
+        last.cvc5,
+        sum(reply.resources for _, reply in replies),
+        sum(reply.milliseconds for _, reply in replies),
+        ("features-sorted-disjoint", "features-not-empty", "hash-is-content"),
+        counts,
+        detail,
+    )
+
+
+def _compare(
+    release: ReleaseSource, instances: Sequence[Instance]
+) -> tuple[list[tuple[CallScenario, Reply]], Instance | None]:
+    """Every reply, and the first instance that the release equals on every shape."""
+    scenarios: list[CallScenario] = []
+    replies: list[tuple[CallScenario, Reply]] = []
+    for instance in instances:
+        for index, shape in enumerate(SHAPES):
+            if index == len(scenarios):
+                # Only when it is asked about: a difference on one shape settles an instance.
+                scenarios.append(CallScenario(release, shape))
+            replies.append((scenarios[index], _equals(scenarios[index], instance)))
+            if replies[-1][1].verdict is not Verdict.PROVED:
+                break
+        else:
+            return replies, instance
+    return replies, None
+
+
+def _equals(scenario: CallScenario, instance: Instance) -> Reply:
+    condition = _condition(scenario, instance)
+    # Building a condition may have named new positions of masks, hence new facts.
+    exploration = scenario.exploration
+    return always([*exploration.assumptions, *exploration.facts], condition)
+
+
+def _condition(scenario: CallScenario, instance: Instance) -> z3.BoolRef:
+    context = scenario.exploration.context
+    rule = expected(scenario, instance)
+
+    def holds(seen: CallSeen) -> z3.BoolRef | bool:
+        if seen.error is not None:
+            return False
+        return z3.And(z3.BoolVal(True, context), *_agreements(seen, rule, context))
+
+    return denote(scenario.tree, holds, context)
+
+
+def _agreements(seen: CallSeen, rule: Expected, context: z3.Context) -> Iterator[BoolTerm]:
+    for indices, conditions in _compared(seen, rule):
+        for index, condition in enumerate(conditions):
+            yield condition if index in indices else not_(condition)
+        # In order, each once.
+        yield list(indices) == sorted(set(indices))
+    yield term(seen.num_tokens, context) == rule.num_tokens
+    yield term(seen.encoder_budget, context) == rule.encoder_budget
+
+
+def _compared(seen: CallSeen, rule: Expected) -> Iterator[tuple[tuple[int, ...], list[BoolTerm]]]:
+    yield seen.chosen, [fate.chosen for fate in rule.fates]
+    yield seen.loaded, [fate.loaded for fate in rule.fates]
+    yield seen.hits, [fate.hit for fate in rule.fates]
+    if seen.duplicates is not None:
+        yield seen.duplicates, [fate.duplicate for fate in rule.fates]
+
+
+def _difference(
+    release: ReleaseSource, scenario: CallScenario, instance: Instance
+) -> tuple[Verdict, str]:
+    """The smallest input on which a call differs from an instance, run on plain integers."""
+    exploration = scenario.exploration
+    condition = _condition(scenario, instance)
+    premises = [*exploration.assumptions, *exploration.facts]
+    model = smallest_counterexample(premises, condition, scenario.sizes)
+    if model is None:
+        return Verdict.ERROR, "no model of the refutation"
+    given = scenario.in_model(model)
+    seen, rule = call_scheduling(release, given), expected(scenario, instance)
+    agrees = seen.error is None and all(
+        condition is True or z3.is_true(model.eval(condition, model_completion=True))
+        for condition in _agreements(seen, rule, exploration.context)
+    )
+    if agrees:
+        return Verdict.ERROR, f"{_describe(given)} does not replay as a difference"
+    return Verdict.REFUTED, f"no known rule; the first differs at {_describe(given)}"
+
+
+def _describe(given: CallInput) -> str:
+    features = " ".join(
+        f"{feature.identifier}[{feature.offset},{feature.offset + feature.length})"
+        for feature in given.features
+    )
+    words = [
+        f"{given.num_new_tokens} asked from {given.num_computed_tokens} on",
+        *([f"shift {given.shift}"] if given.shift else []),
+        *(["items whole"] if given.whole_items else []),
+        *(["an encoder-decoder model"] if given.is_encoder_decoder else []),
+        *(["a store"] if given.stored is not None else []),
+    ]
+    return f"{features or 'no feature'}: {', '.join(words)}"

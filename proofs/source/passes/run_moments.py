@@ -1,0 +1,193 @@
+"""The steps of one path of a symbolic run, each with what came before it.
+
+What is enumerated on a path, such as which entries the book has, is plain here; positions and sizes
+are symbolic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import z3
+
+from proofs.source.passes.run_scenario import FeatureInRange, RunScenario
+from proofs.symbolic.integers import AnyInt, term
+from spec.record.steps import EngineState, PassSeen, ScheduledRequest, Step
+from spec.rules import geometry
+
+
+@dataclass
+class Moment:
+    """A step of one path, with what came before it.
+
+    Attributes:
+        scenario: the run.
+        step: what was seen.
+        previous: the moment before; ``None`` for the arrival.
+        rounds: the states at the ends of the rounds so far, the arrival's first, each with whether
+            its pass ran tokens; empty within a round.
+    """
+
+    scenario: RunScenario
+    step: Step
+    previous: Moment | None = None
+    rounds: tuple[tuple[EngineState, bool], ...] = ()
+
+    @property
+    def before(self) -> EngineState | None:
+        """The state before the step."""
+        return None if self.previous is None else self.previous.step.state
+
+    @cached_property
+    def asked(self) -> dict[int, str]:
+        """What became of each feature that a pass asked the book for."""
+        return _asked(self.step) if self.step.kind == "pass" else {}
+
+    @cached_property
+    def taken(self) -> list[z3.BoolRef]:
+        """For each feature, whether the request took it and has a row of it left to read."""
+        return list(_taken(self))
+
+    def term(self, value: AnyInt) -> z3.ArithRef:
+        """The term of an integer."""
+        return term(value, self.scenario.exploration.context)
+
+    @property
+    def features(self) -> range:
+        """Indices of the features."""
+        return range(len(self.scenario.lengths))
+
+    def name(self, index: int) -> str:
+        """The feature's hash."""
+        return self.scenario.shape.identifiers[index]
+
+    def bounds(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+        """The feature's offset and length."""
+        return self.scenario.offsets[index].term, self.scenario.lengths[index].term
+
+    @cached_property
+    def entries(self) -> dict[str, bool]:
+        """The book's entries after the step, and whether the request holds each."""
+        return {name: bool(holders) for name, holders in self.step.state.book.references}
+
+    @cached_property
+    def entries_before(self) -> dict[str, bool]:
+        """The same before the step."""
+        references = () if self.before is None else self.before.book.references
+        return {name: bool(holders) for name, holders in references}
+
+    @property
+    def status(self) -> str:
+        """The request's status after the step."""
+        return self.step.state.requests[0].status
+
+    @cached_property
+    def window(self) -> tuple[z3.ArithRef, z3.ArithRef] | None:
+        """What a pass runs: from where, and to where."""
+        if not self.scheduled:
+            return None
+        (entry,) = self.scheduled
+        start = self.term(entry.num_computed_tokens)
+        return start, start + self.term(entry.num_scheduled_tokens)
+
+    @cached_property
+    def progress(self) -> z3.ArithRef:
+        """What the request's progress can fall back to: drafts in flight may be rejected."""
+        computed = self.term(self.step.state.requests[0].num_computed_tokens)
+        return computed - sum(entry.num_draft_tokens for entry in self.scheduled)
+
+    @property
+    def is_pass(self) -> bool:
+        """Whether the step is a pass."""
+        return self.step.kind == "pass"
+
+    @property
+    def scheduled(self) -> tuple[ScheduledRequest, ...]:
+        """What a pass runs: the request, or nothing."""
+        return self.step.scheduled if self.step.kind == "pass" else ()
+
+    @property
+    def false(self) -> z3.BoolRef:
+        """What never holds."""
+        return z3.BoolVal(False, self.scenario.exploration.context)
+
+    def meets(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+        """Whether the feature has a position in the range, which is not empty."""
+        return self._range(index, start, end).meets
+
+    def reads(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+        """Whether the feature has a row in the range."""
+        return self._range(index, start, end).reads
+
+    def _range(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
+        """The feature in a range; paths have many ranges in common, and each is built once."""
+        known = self.scenario.ranges
+        key = index, start.get_id(), end.get_id()
+        if key not in known:
+            meets = geometry.meets(*self.bounds(index), start, end)
+            reads = meets
+            if not self.scenario.shape.dense:
+                bounds = geometry.slice_bounds(*self.bounds(index), start, end)
+                low, high = geometry.row_range(self.scenario.masks[index].rows_before, *bounds)
+                reads = z3.And(meets, low < high)
+            known[key] = FeatureInRange(start, end, meets, reads)
+        return known[key]
+
+
+def moments(scenario: RunScenario, steps: tuple[Step, ...]) -> list[Moment]:
+    """The steps of a path with what came before each."""
+    found: list[Moment] = []
+    rounds: tuple[tuple[EngineState, bool], ...] = ()
+    for step in steps:
+        moment = Moment(scenario, step, found[-1] if found else None)
+        if not moment.scheduled:
+            rounds = (*rounds, (step.state, bool(found and found[-1].scheduled)))
+            moment.rounds = rounds
+        found.append(moment)
+    return found
+
+
+def _asked(step: PassSeen) -> dict[int, str]:
+    """What became of each feature that the book was asked for in a pass."""
+    asked: dict[int, str] = {}
+    for call in step.calls:
+        if call.method == "check_and_update_cache" and call.answer:
+            asked[call.feature] = "hit"
+        elif call.method == "can_allocate" and call.answer is False:
+            asked.setdefault(call.feature, "refused")
+        elif call.method == "allocate":
+            asked[call.feature] = "allocated"
+    return asked
+
+
+def _taken(moment: Moment) -> Iterator[z3.BoolRef]:
+    """For each feature, whether it is taken after the step and has a row left to read."""
+    if moment.status != "running":
+        yield from (moment.false for _ in moment.features)
+        return
+    starts = any(entry.started for entry in moment.scheduled)
+    before_step = None if starts else moment.previous
+    for index in moment.features:
+        offset, length = moment.bounds(index)
+        before = moment.false if before_step is None else before_step.taken[index]
+        end = offset + length
+        left = z3.And(moment.progress < end, moment.reads(index, moment.progress, end))
+        yield z3.And(z3.Or(before, _takes(moment, index)), left)
+
+
+def _takes(moment: Moment, index: int) -> z3.BoolRef:
+    how = moment.asked.get(index)
+    if how in ("hit", "allocated"):
+        return z3.BoolVal(True, moment.scenario.exploration.context)
+    return is_duplicate(moment, index)
+
+
+def is_duplicate(moment: Moment, index: int) -> z3.BoolRef:
+    """Whether the pass met the feature's hash after it had allocated it for another one."""
+    window = moment.window
+    own = {moment.name(i) for i, how in moment.asked.items() if how == "allocated"}
+    if window is None or index in moment.asked or moment.name(index) not in own:
+        return moment.false
+    return moment.meets(index, window[0], window[1] + moment.scenario.shape.shift)

@@ -1,0 +1,72 @@
+"""The groups of obligations, each a module of this package and a script of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proofs.smt.obligation import Obligation
+from proofs.theorems.guards import (
+    accounting,
+    bisection,
+    boundary,
+    chunks,
+    clamping,
+    lifetime,
+    reading,
+    rows,
+    slices,
+    window,
+)
+from proofs.theorems.progress import group as progress
+from proofs.theorems.runs import items, references, residency, slots
+from spec.claims.on_runs import any_claim
+from spec.errors import InputError
+
+_MODULES = (
+    boundary,
+    clamping,
+    window,
+    bisection,
+    slices,
+    rows,
+    lifetime,
+    accounting,
+    reading,
+    progress,
+    slots,
+    residency,
+    references,
+    items,
+    chunks,
+)
+
+GROUPS: dict[str, tuple[Obligation, ...]] = {
+    module.GROUP: module.OBLIGATIONS for module in _MODULES
+}
+"""Obligations by group."""
+
+FOLDERS: dict[str, str] = {module.GROUP: module.__name__.split(".")[-2] for module in _MODULES}
+"""The folder that each group stands in."""
+
+
+def all_obligations() -> tuple[Obligation, ...]:
+    """Every obligation, group by group."""
+    return tuple(obligation for group in GROUPS.values() for obligation in group)
+
+
+def select(groups: Sequence[str] = (), claims: Sequence[str] = ()) -> tuple[Obligation, ...]:
+    """The obligations of the given groups that support the given claims; none given means all.
+
+    Raises:
+        InputError: an unknown group or claim.
+    """
+    for group in groups:
+        if group not in GROUPS:
+            raise InputError(f"unknown group {group!r}; known groups: {', '.join(GROUPS)}")
+    known_claims = {any_claim(claim_id).id for claim_id in claims}
+    return tuple(
+        obligation
+        for obligation in all_obligations()
+        if (not groups or obligation.group in groups)
+        and (not claims or obligation.claim in known_claims)
+    )

@@ -1,0 +1,234 @@
+"""Chunks: with chunking of items off, no chunk splits an item, whatever rules cut it.
+
+A request's search for encoder inputs goes through its features in order and changes the end of the
+chunk on the way; the reservation near the prefill's end comes last. The relation takes as a guard
+that no item is split (``residency.items-stay-whole``); here it is shown of the rules themselves,
+for any number of features. *f* is any item that the chunk starts at or before, *g* any other
+feature at which the search changes the chunk. Features are sorted and disjoint, so that *g* lies
+before or behind *f*:
+
+* at *f* itself the chunk is extended to its end or cut before it (``examined-item-is-whole``);
+* at *g* behind *f*, refused or not to be split, the chunk ends at *g*'s start
+  (``cut-behind-keeps-whole``); where the search stopped before it came to *f*, the chunk ends
+  before *f* (``cut-before-keeps-whole``); a chunk that was extended over *g* ends at *g*'s end
+  (``extended-chunk-keeps-whole``);
+* the reservation shortens the chunk up to the item that it would split
+  (``reservation-keeps-whole``), and never past what was refused (``reservation-keeps-cut``).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from proofs.smt.main import main_of_group
+from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.vocabulary import Vocabulary, integers
+from proofs.theorems.guards.scene import SORTED_DISJOINT
+from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_, or_
+from spec.rules import scheduling as rules
+
+GROUP = "chunks"
+
+
+def _whole(offset: IntTerm, end: IntTerm, start: IntTerm, num_tokens: IntTerm) -> BoolTerm:
+    return not_(rules.splits_item(offset, end, start, num_tokens))
+
+
+def _plain(*spans: tuple[IntTerm, IntTerm], counts: tuple[IntTerm, ...]) -> BoolTerm:
+    """Items of some length, and counts that are not negative."""
+    return and_(
+        *(and_(offset >= 0, offset < end) for offset, end in spans),
+        *(count >= 0 for count in counts),
+    )
+
+
+def _examined(v: Vocabulary, cut_shift: int = 0, at_start_only: bool = False) -> Formula:
+    """The search comes to f and would split it."""
+    offset, end, start, num_tokens, available = integers(
+        v, "offset end start num_tokens available_tokens"
+    )
+    extended = rules.extends_over_item(offset, end, start, available)
+    cut = rules.whole_item_cut(offset, start, -cut_shift)
+    left = ite(extended, end - start, cut)
+    splits = rules.splits_item(offset, end, start, num_tokens)
+    if at_start_only:
+        splits = and_(splits, start < offset)
+    chunk = ite(splits, left, num_tokens)
+    return Formula(
+        {},
+        _whole(offset, end, start, chunk),
+        _plain((offset, end), counts=(start, num_tokens, available)),
+    )
+
+
+def _cut_behind(v: Vocabulary, cut_shift: int = 0) -> Formula:
+    """The search went past f and cuts at g behind it."""
+    offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
+    chunk = rules.refused_cut(other, start, num_tokens, cut_shift)
+    return Formula(
+        {
+            "whole-before": _whole(offset, end, start, num_tokens),
+            SORTED_DISJOINT: end <= other,
+        },
+        _whole(offset, end, start, chunk),
+        _plain((offset, end), counts=(start, num_tokens, other)),
+    )
+
+
+def _cut_before(v: Vocabulary, late: int = 0) -> Formula:
+    """The search stopped at g before it came to f."""
+    offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
+    chunk = rules.refused_cut(other, start, num_tokens, -late)
+    return Formula(
+        {SORTED_DISJOINT: other < offset},
+        _whole(offset, end, start, chunk),
+        _plain((offset, end), counts=(start, num_tokens, other)),
+    )
+
+
+def _extended(v: Vocabulary, more: int = 0) -> Formula:
+    """The chunk starts on g and was extended to its end; f lies behind."""
+    offset, end, start, other_end = integers(v, "offset end start g_end")
+    return Formula(
+        {SORTED_DISJOINT: other_end <= offset},
+        _whole(offset, end, start, other_end + more - start),
+        _plain((offset, end), counts=(start, other_end)),
+    )
+
+
+def _reserved(v: Vocabulary, looks_at_items: bool = True) -> Formula:
+    """The reservation shortens a chunk that splits nothing; g is the first item that it splits."""
+    offset, end, start, num_tokens, known, shift = integers(
+        v, "offset end start num_tokens num_known_tokens scheduler_lookahead"
+    )
+    other, other_end = integers(v, "g_offset g_end")
+    splits_other = v.boolean("splits_g")
+    shorter = rules.reserving_chunk(start, num_tokens, known, shift)
+    before_item = ite(splits_other, other - start, shorter) if looks_at_items else shorter
+    chunk = rules.reserved_chunk(num_tokens, before_item)
+    return Formula(
+        {
+            "whole-before": _whole(offset, end, start, num_tokens),
+            "g-is-what-it-splits": and_(
+                implies(splits_other, rules.splits_item(other, other_end, start, shorter)),
+                implies(
+                    rules.splits_item(offset, end, start, shorter),
+                    splits_other,
+                ),
+            ),
+            "g-is-f-or-apart": or_(
+                end <= other, other_end <= offset, and_(offset <= other, other <= offset)
+            ),
+        },
+        _whole(offset, end, start, chunk),
+        _plain((offset, end), (other, other_end), counts=(start, num_tokens, known, shift)),
+    )
+
+
+def _reservation_keeps_cut(v: Vocabulary, added: int = 0) -> Formula:
+    """A chunk that ends before what was refused still does when it is shortened."""
+    start, num_tokens, known, shift, other = integers(
+        v, "start num_tokens num_known_tokens scheduler_lookahead g_offset"
+    )
+    shorter = rules.reserving_chunk(start, num_tokens, known, shift)
+    chunk = rules.reserved_chunk(num_tokens, shorter) + added
+    return Formula(
+        {"ends-before-it": start + num_tokens <= other},
+        start + chunk <= other,
+        and_(start >= 0, num_tokens >= 1, known >= 0, shift >= 0, other >= 0),
+    )
+
+
+_ITEM = {"offset": 1, "end": 3, "start": 1, "num_tokens": 1}
+
+OBLIGATIONS: tuple[Obligation, ...] = (
+    Obligation(
+        claim="item-whole",
+        group=GROUP,
+        short_name="examined-item-is-whole",
+        sentence="an item that the search comes to is run to its end, or not begun",
+        build=_examined,
+        witness={**_ITEM, "available_tokens": 2},
+        ablations=(
+            Ablation("item-split-at-start", build=partial(_examined, at_start_only=True)),
+            Ablation("cut-one-late", build=partial(_examined, cut_shift=1)),
+        ),
+    ),
+    Obligation(
+        claim="item-whole",
+        group=GROUP,
+        short_name="cut-behind-keeps-whole",
+        sentence="a cut at a feature behind an item does not split the item",
+        build=_cut_behind,
+        witness={**_ITEM, "num_tokens": 5, "g_offset": 4},
+        ablations=(
+            Ablation("shifted-cut", build=partial(_cut_behind, cut_shift=1)),
+            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
+        ),
+    ),
+    Obligation(
+        claim="item-whole",
+        group=GROUP,
+        short_name="cut-before-keeps-whole",
+        sentence="a cut before an item leaves the item out",
+        build=_cut_before,
+        witness={**_ITEM, "start": 0, "num_tokens": 2, "g_offset": 0},
+        ablations=(
+            Ablation("cut-two-late", build=partial(_cut_before, late=2)),
+            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
+        ),
+    ),
+    Obligation(
+        claim="item-whole",
+        group=GROUP,
+        short_name="extended-chunk-keeps-whole",
+        sentence="a chunk that was extended to the end of the item it starts on begins no other",
+        build=_extended,
+        witness={"offset": 2, "end": 4, "start": 0, "g_end": 2},
+        ablations=(
+            Ablation("extended-further", build=partial(_extended, more=1)),
+            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
+        ),
+    ),
+    Obligation(
+        claim="item-whole",
+        group=GROUP,
+        short_name="reservation-keeps-whole",
+        sentence="the reservation near the prefill's end splits no item",
+        build=_reserved,
+        witness={
+            "offset": 0,
+            "end": 3,
+            "start": 0,
+            "num_tokens": 6,
+            "num_known_tokens": 7,
+            "scheduler_lookahead": 3,
+            "g_offset": 3,
+            "g_end": 5,
+            "splits_g": True,
+        },
+        ablations=(
+            Ablation("reservation-after-cut", build=partial(_reserved, looks_at_items=False)),
+            Ablation("features-overlap", drops=("g-is-f-or-apart",)),
+        ),
+    ),
+    Obligation(
+        claim="need-agrees",
+        group=GROUP,
+        short_name="reservation-keeps-cut",
+        sentence="the reservation keeps a chunk before what was refused",
+        build=_reservation_keeps_cut,
+        witness={
+            "start": 0,
+            "num_tokens": 4,
+            "num_known_tokens": 6,
+            "scheduler_lookahead": 3,
+            "g_offset": 4,
+        },
+        ablations=(Ablation("longer", build=partial(_reservation_keeps_cut, added=1)),),
+    ),
+)
+
+
+if __name__ == "__main__":
+    main_of_group(GROUP, OBLIGATIONS)

@@ -1,0 +1,206 @@
+"""What a drafter reads after one pass: which guards keep it from a missing feature.
+
+The premise ``asked-or-refused`` is what a pass leaves behind, however many requests and features
+there are: a feature with a row in the window that scheduling looked at is on the worker, or it was
+refused, and the chunk ends the cut's shift before it. The relation's theorems show that passes
+keep to it where the cut is not shifted; that a shifted cut ends as much earlier is the rule
+:func:`spec.rules.scheduling.refused_cut` itself. Here it is used, for the cells of the ablation
+matrix.
+"""
+
+from __future__ import annotations
+
+from proofs.smt.main import main_of_group
+from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.vocabulary import Vocabulary
+from proofs.theorems.guards.scene import (
+    Span,
+    Step,
+    a_span,
+    a_step,
+    at_boundary,
+    counts,
+    inside,
+    realistic,
+)
+from spec.algebra import BoolTerm, IntTerm, and_, implies, max_, or_
+from spec.rules.scheduling import window_end
+
+GROUP = "reading"
+
+LOOKS_AS_FAR = "scheduler-looks-as-far"
+ASKED_OR_REFUSED = "asked-or-refused"
+POSITION_READ = "position-takes-a-row-and-is-read"
+CUT_NOT_LATE = "chunk-not-cut-late"
+
+
+class _Pass:
+    """One pass at one feature, and one position of it that takes a row and is read."""
+
+    def __init__(self, v: Vocabulary) -> None:
+        self.step: Step = a_step(v)
+        self.span: Span = a_span(v)
+        self.position: IntTerm = v.integer("position")
+        self.shift: IntTerm = v.integer("scheduler_lookahead")
+        self.cut_shift: IntTerm = v.integer("cut_shift")
+        self.resident: BoolTerm = v.boolean("resident")
+
+    def asked_or_refused(self, position: IntTerm) -> BoolTerm:
+        """What the pass leaves behind, if that position takes a row."""
+        step = self.step
+        window = step.computed, window_end(step.computed, step.scheduled, self.shift)
+        refused = step.end + self.cut_shift <= self.span.offset
+        return implies(inside(position, window), or_(self.resident, refused))
+
+    @property
+    def position_read(self) -> BoolTerm:
+        """The drafter reads the position, and it lies in the feature."""
+        return and_(
+            inside(self.position, (self.span.offset, self.span.end)),
+            inside(self.position, self.step.drafter),
+        )
+
+    @property
+    def realistic(self) -> BoolTerm:
+        """Counts as an engine has them."""
+        return and_(realistic(self.span, self.step), counts(self.shift))
+
+
+def _looks_ahead(v: Vocabulary) -> Formula:
+    one = _Pass(v)
+    return Formula(
+        {
+            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
+            LOOKS_AS_FAR: one.step.look_ahead <= one.shift,
+            "look-ahead-not-negative": one.step.look_ahead >= 0,
+            POSITION_READ: one.position_read,
+            CUT_NOT_LATE: one.cut_shift >= 0,
+        },
+        or_(one.resident, at_boundary(one.span, one.step)),
+        one.realistic,
+    )
+
+
+def _cut_as_far(v: Vocabulary) -> Formula:
+    one = _Pass(v)
+    return Formula(
+        {
+            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
+            LOOKS_AS_FAR: one.step.look_ahead <= one.shift,
+            "look-ahead-not-negative": one.step.look_ahead >= 0,
+            POSITION_READ: one.position_read,
+            "cut-as-far-as-the-look-ahead": one.step.look_ahead <= one.cut_shift,
+        },
+        one.resident,
+        one.realistic,
+    )
+
+
+def _target_reads(v: Vocabulary) -> Formula:
+    one = _Pass(v)
+    return Formula(
+        {
+            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
+            "shift-not-negative": one.shift >= 0,
+            "position-takes-a-row-and-is-processed": and_(
+                inside(one.position, (one.span.offset, one.span.end)),
+                inside(one.position, one.step.target),
+            ),
+            CUT_NOT_LATE: one.cut_shift >= 0,
+        },
+        one.resident,
+        one.realistic,
+    )
+
+
+def _dense_needs_no_shift(v: Vocabulary) -> Formula:
+    one = _Pass(v)
+    # All positions of a dense feature take a row, so the first that is not yet computed does.
+    first = max_(one.span.offset, one.step.computed)
+    return Formula(
+        {
+            "dense-and-asked-or-refused": implies(
+                first < one.span.end, one.asked_or_refused(first)
+            ),
+            "shift-not-negative": one.shift >= 0,
+            "look-ahead-not-negative": one.step.look_ahead >= 0,
+            POSITION_READ: one.position_read,
+            CUT_NOT_LATE: one.cut_shift >= 0,
+        },
+        or_(one.resident, at_boundary(one.span, one.step)),
+        one.realistic,
+    )
+
+
+_WITNESS = {
+    "num_computed_tokens": 0,
+    "num_scheduled_tokens": 4,
+    "look_ahead": 1,
+    "scheduler_lookahead": 1,
+    "cut_shift": 0,
+    "offset": 2,
+    "length": 4,
+    "position": 3,
+    "resident": True,
+}
+
+OBLIGATIONS = (
+    Obligation(
+        claim="drafter-resident-or-boundary",
+        group=GROUP,
+        short_name="shift-covers-the-drafter",
+        sentence="a drafter that reads no further ahead than scheduling looks finds each row "
+        "resident, or at the boundary",
+        build=_looks_ahead,
+        witness=_WITNESS,
+        ablations=(
+            Ablation("nothing asked for", (ASKED_OR_REFUSED,)),
+            Ablation("the drafter reads further", (LOOKS_AS_FAR,)),
+            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
+        ),
+    ),
+    Obligation(
+        claim="boundary-miss-tolerated",
+        group=GROUP,
+        short_name="shifted-cut-needs-no-tolerance",
+        sentence="where chunks also end as far before a refused feature as the drafter reads "
+        "ahead, it meets no missing row at all, and tolerance is not needed",
+        build=_cut_as_far,
+        witness={**_WITNESS, "cut_shift": 1},
+        ablations=(
+            Ablation("a chunk that ends at the feature", ("cut-as-far-as-the-look-ahead",)),
+            Ablation("the drafter reads further", (LOOKS_AS_FAR,)),
+        ),
+    ),
+    Obligation(
+        claim="target-resident",
+        group=GROUP,
+        short_name="target-needs-no-guard",
+        sentence="what the target reads, and a drafter without a look-ahead, is resident whatever "
+        "the shift, the cut's shift and the tolerance are",
+        build=_target_reads,
+        witness=_WITNESS,
+        ablations=(
+            Ablation("nothing asked for", (ASKED_OR_REFUSED,)),
+            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
+        ),
+    ),
+    Obligation(
+        claim="drafter-resident-or-boundary",
+        group=GROUP,
+        short_name="dense-needs-no-shift",
+        sentence="of features without a mask the drafter meets no missing row but at the boundary "
+        "even if scheduling does not look ahead",
+        build=_dense_needs_no_shift,
+        witness=_WITNESS,
+        ablations=(
+            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
+            Ablation("nothing asked for", ("dense-and-asked-or-refused",)),
+        ),
+    ),
+)
+"""Every obligation of the group."""
+
+
+if __name__ == "__main__":
+    main_of_group(GROUP, OBLIGATIONS)

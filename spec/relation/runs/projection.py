@@ -1,0 +1,248 @@
+"""One request and one of its features, followed through a recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields, replace
+
+from spec.history.layout import FeatureLayout
+from spec.relation.change import changed
+from spec.relation.guards import CORRECT
+from spec.relation.moves import TRANSITIONS
+from spec.relation.runs.book_ledger import Act, Dropped
+from spec.relation.state import Scope, State
+
+Told = Mapping[str, int | bool]
+"""What a transition is told."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A transition that a run took, and the conjuncts in which it differs from the relation.
+
+    Attributes:
+        transition: its name in :data:`spec.relation.moves.TRANSITIONS`, or ``observe``: the
+            comparison with what the run shows after a step.
+        told: what it was told; of ``observe`` what was shown.
+        scope: the constants, with the position that was looked at.
+        before: the state before.
+        after: the state after; of ``observe`` as shown.
+        differs: names of the conjuncts that do not hold.
+    """
+
+    transition: str
+    told: Told
+    scope: Scope
+    before: State
+    after: State
+    differs: tuple[str, ...]
+
+
+class Footing:
+    """A projected state, with what is known of the transitions from it.
+
+    Args:
+        scope: the constants.
+        state: the state.
+    """
+
+    __slots__ = ("known", "scope", "state")
+
+    def __init__(self, scope: Scope, state: State) -> None:
+        self.scope = scope
+        self.state = state
+        self.known: dict[Hashable, tuple[Taken, Footing]] = {}
+
+
+class Moves:
+    """What transitions do, worked out once for each state that they are taken from.
+
+    Runs that share their beginning, and runs of one small scope, go through the same few states
+    again and again.
+    """
+
+    def __init__(self) -> None:
+        self._footings: dict[tuple[Scope, State], Footing] = {}
+
+    def footing(self, scope: Scope, state: State) -> Footing:
+        """The one footing of a state."""
+        key = (scope, state)
+        footing = self._footings.get(key)
+        if footing is None:
+            footing = self._footings[key] = Footing(scope, state)
+        return footing
+
+    def take(self, footing: Footing, transition: str, told: Told) -> tuple[Taken, Footing]:
+        """A transition, whether its guards hold or not, and where it leads."""
+        scope, state = footing.scope, footing.state
+        move = TRANSITIONS[transition].move(scope, state, CORRECT, **told)
+        differs = tuple(name for name, holds in move.guards.items() if not holds)
+        taken = Taken(transition, told, scope, state, move.after, differs)
+        return taken, self.footing(scope, move.after)
+
+    def observe(self, footing: Footing, shown: Told) -> tuple[Taken, Footing]:
+        """The comparison with what a run shows, and where it leads."""
+        scope, state = footing.scope, footing.state
+        after = changed(state, **shown)
+        differs = tuple(
+            f"state.{field.name}"
+            for field in fields(State)
+            if getattr(after, field.name) != getattr(state, field.name)
+        )
+        return Taken("observe", shown, scope, state, after, differs), self.footing(scope, after)
+
+
+class Projection:
+    """The projected state of one request and one feature, as it goes on.
+
+    Two positions of the feature that lie in the same windows project alike, so that one of each
+    kind is looked at.
+
+    Args:
+        request: the request.
+        feature: its feature.
+        footing: the state to begin with, and the constants of the run; the position among them is
+            chosen anew for each chunk.
+        moves: what is known of transitions.
+
+    Attributes:
+        name: the hash h.
+        own: the occurrence (r, f).
+        taken: the transitions since they were last looked at.
+    """
+
+    __slots__ = ("feature", "footing", "moves", "name", "own", "request", "taken")
+
+    def __init__(
+        self, request: int, feature: FeatureLayout, footing: Footing, moves: Moves
+    ) -> None:
+        self.request = request
+        self.feature = feature
+        self.footing = footing
+        self.moves = moves
+        self.name = feature.identifier
+        self.own = request, feature.index
+        self.taken: list[Taken] = []
+
+    @property
+    def state(self) -> State:
+        """The projected state."""
+        return self.footing.state
+
+    def fork(self) -> Projection:
+        """Another one that goes on from here."""
+        other = Projection.__new__(Projection)
+        other.request, other.feature, other.footing = self.request, self.feature, self.footing
+        other.moves, other.name, other.own, other.taken = self.moves, self.name, self.own, []
+        return other
+
+    def take(self, transition: str, **told: int | bool) -> None:
+        """Let a transition happen, whether its guards hold or not."""
+        known = self.footing.known
+        key = (transition, *told.values()) if told else transition
+        found = known.get(key)
+        if found is None:
+            found = known[key] = self.moves.take(self.footing, transition, told)
+        self.taken.append(found[0])
+        self.footing = found[1]
+
+    def observe(self, names: tuple[str, ...], shown: tuple[int | bool, ...]) -> None:
+        """Compare the state with what the run shows, and go on from that.
+
+        Args:
+            names: fields of the state.
+            shown: their values.
+        """
+        known = self.footing.known
+        found = known.get((names, shown))
+        if found is None:
+            told = dict(zip(names, shown, strict=True))
+            found = known[names, shown] = self.moves.observe(self.footing, told)
+        self.taken.append(found[0])
+        self.footing = found[1]
+
+    def schedule(self, start: int, num_tokens: int, **told: int | bool) -> None:
+        """A pass schedules the request; look at a position in the window where there is one."""
+        scope = self.footing.scope
+        end = start + num_tokens + scope.scheduler_lookahead
+        row = next(iter(self.feature.segments(start, end)), None)
+        if row is not None and row[0] != scope.position:
+            scope = replace(scope, position=row[0])
+            self.footing = self.moves.footing(scope, self.footing.state)
+        self.take("advance", num_tokens=num_tokens, **told)
+
+    def act(self, act: Act) -> None:
+        """Take the transition that the act is in this projection, if it is any."""
+        here = act.name == self.name
+        match act.kind:
+            case "hit":
+                self._hit(act, here)
+            case "miss" if here:
+                self.take("miss")
+            case "refuse" if here:
+                self.take("refuse", chosen_rows=act.chosen, asked_rows=act.rows, budget=act.budget)
+            case "evict" if here:
+                self.take("evict", wanted=act.wanted)
+            case "evict":
+                self.take("evict-elsewhere", wanted=act.wanted, their_rows=act.rows)
+            case "promise" if here:
+                self.take("promise", chosen_rows=act.chosen)
+            case "promise":
+                self.take("promise-elsewhere", chosen_rows=act.chosen, their_rows=act.rows)
+            case "forgo":
+                self.take("forgo", forgone_rows=act.rows, here=here)
+            case "enter" if act.who == self.own:
+                self._try(act)
+                self.take("enter")
+            case "enter" if here:
+                self.take("enter-other")
+            case "enter":
+                self.take("enter-elsewhere", their_rows=act.rows)
+            case "let-go":
+                self._let_go(act.dropped)
+            case "stop" if act.who[0] == self.request:
+                self.let_all_go(act, "stop")
+            case "stop":
+                self._let_go(act.dropped)
+
+    def _hit(self, act: Act, here: bool) -> None:
+        if act.who == self.own:
+            self._try(act)
+            self.take("hit")
+        elif here:
+            self.take("hit-other", is_new=act.is_new)
+        elif act.was_idle:
+            self.take("hit-elsewhere", their_rows=act.rows)
+
+    def _try(self, act: Act) -> None:
+        if not (self.state.running or self.state.trying):
+            self.take("attempt")
+
+    def let_all_go(self, act: Act, transition: str, **told: int) -> None:
+        """The request itself lets everything go: it stops, or is rewound."""
+        own_others = sum(
+            1
+            for one in act.dropped
+            if one.name == self.name
+            for occurrence in one.occurrences
+            if occurrence != self.own
+        )
+        self.take(transition, own_others=own_others, **told)
+        self._others_go(act.dropped)
+
+    def _let_go(self, dropped: tuple[Dropped, ...]) -> None:
+        for one in dropped:
+            if one.name == self.name:
+                if self.own in one.occurrences:
+                    self.take("let-go")
+                else:
+                    self.take("others-let-go", count=len(one.occurrences))
+        self._others_go(dropped)
+
+    def _others_go(self, dropped: tuple[Dropped, ...]) -> None:
+        """What other entries lose with it."""
+        elsewhere = [one for one in dropped if one.name != self.name and one.is_idle]
+        if elsewhere:
+            staying = sum(one.rows for one in elsewhere if not one.leaves)
+            leaving = sum(one.rows for one in elsewhere if one.leaves)
+            self.take("elsewhere-lets-go", staying_rows=staying, leaving_rows=leaving)

@@ -1,0 +1,72 @@
+"""Each fault switch breaks exactly the claims it names; each claim is broken by its faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from impl.faults.switches import BY_NAME, FAULTS, Fault, fault
+from impl.targets.functions import ReferenceTarget
+from spec.claims.on_functions import BY_ID, CLAIMS, Claim
+from spec.claims.on_functions_assumptions import ASSUMPTIONS, Assumption
+
+LOOP_CLAIMS = {"target-resident", "drafter-resident-or-boundary"}
+"""What is resident is given in a case: these say something about the loop that made it so."""
+
+
+@pytest.mark.parametrize("switch", FAULTS, ids=lambda switch: switch.name)
+def test_fault_breaks_the_claims_it_names_and_no_others(switch: Fault, case_pool, findings_of):
+    """Otherwise a claim is blind to its fault, or one effect counts twice."""
+    target = ReferenceTarget([switch.name])
+    broken = {finding.claim for case in case_pool for finding in findings_of(target, case)}
+    assert broken == set(switch.breaks)
+    assert broken or switch.breaks_in_loop, "it shows at no level"
+
+
+def test_fault_breaks_known_claims():
+    """Otherwise a fault names a claim that was renamed."""
+    assert {claim for switch in FAULTS for claim in switch.breaks} <= set(BY_ID)
+
+
+def test_fault_names_are_unique():
+    """Otherwise one switch hides another."""
+    assert len(BY_NAME) == len(FAULTS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_claim_names_faults_that_break_it(claim: Claim):
+    """Otherwise nothing shows that the claim can fail."""
+    for name in claim.faults:
+        assert claim.id in fault(name).breaks
+    assert bool(claim.faults) != (claim.id in LOOP_CLAIMS)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_witness_holds_on_the_reference(claim: Claim, reference, findings_of):
+    """Otherwise the reference breaks the protocol in the plainest case."""
+    claim.witness.validate()
+    assert findings_of(reference, claim.witness) == ()
+
+
+def test_reference_holds_on_the_whole_pool(case_pool, reference, findings_of):
+    """Otherwise a fault's findings need not come from the fault."""
+    assert [f for case in case_pool for f in findings_of(reference, case)] == []
+
+
+@pytest.mark.parametrize(
+    "assumption", [a for a in ASSUMPTIONS if a.trace is not None], ids=lambda a: a.id
+)
+def test_assumption_trace_breaks_its_claim(assumption: Assumption, findings_of):
+    """Otherwise the assumption is not needed, or its trace does not show it."""
+    switches = [] if assumption.with_fault is None else [assumption.with_fault]
+    target = ReferenceTarget(switches)
+    assert assumption.trace is not None
+    assert assumption.claim in {f.claim for f in findings_of(target, assumption.trace)}
+
+
+def test_faults_combine(case_pool, findings_of):
+    """Otherwise a switch undoes another."""
+    together = ["no-boundary-tolerance", "window-search-late", "stale-eviction-notice"]
+    target = ReferenceTarget(together)
+    broken = {finding.claim for case in case_pool for finding in findings_of(target, case)}
+    assert {"boundary-miss-tolerated", "window-exact", "evicted-not-live"} <= broken
+    assert target.name == f"reference +{' +'.join(sorted(together))}"

@@ -1,0 +1,97 @@
+"""Write in which conjuncts the runs of releases leave the relation; never by hand.
+
+    python -m tests.recorders.record_relation [--check] [RELEASE ...]
+
+Runs every recorded scenario on each release, in a process of its own, and writes
+``recorded/relation.json``. ``--check`` compares instead, and exits with 1 where it differs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from proofs.recorded import FOLDER
+from spec.functions.case_files import write_atomically
+from spec.record import document
+from spec.relation.runs.outside import outside_the_proof, why_not_covered
+
+RECORDED = FOLDER
+FILE = RECORDED / "relation.json"
+SCENARIOS = ("found", "scenarios")
+"""Folders of what is run."""
+
+RELEASES = ("0.23.0", "0.24.0", "0.27.1", "0.28.0", "0.32.0", "0.33.0")
+MAX_PASSES = 24
+"""Passes after which a run that stands still is left; it shows nothing new."""
+
+
+def differences(release: str) -> dict[str, Any]:
+    """Which runs of the release lie in the relation, and what the others differ in.
+
+    To be called in a process that holds no other vLLM.
+    """
+    from proofs.drive.jobs import make_target
+    from proofs.run.record import record
+    from proofs.run.targets import named_vllms
+
+    target = make_target(named_vllms([release], None, None)[0])
+    inside: list[str] = []
+    outside: dict[str, list[str]] = {}
+    paths = [path for folder in SCENARIOS for path in (RECORDED / folder).glob("*.json")]
+    for path in sorted(paths):
+        if path.name == "index.json":
+            continue
+        scenario = document.loads(path.read_text(encoding="utf-8"), str(path)).scenario
+        if why_not_covered(scenario) is not None or target.missing(scenario, "V2") is not None:
+            continue
+        trace = record(target, scenario, "V2", max_passes=MAX_PASSES).trace
+        shown = {f"{one.taken.transition}: {one.conjunct}" for one in outside_the_proof(trace)}
+        name = f"{path.parent.name}/{path.stem}"
+        if shown:
+            outside[name] = sorted(shown)
+        else:
+            inside.append(name)
+    return {"inside": inside, "outside": outside}
+
+
+def differences_apart(release: str) -> dict[str, Any]:
+    """The same, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.recorders.record_relation", "--one", release],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    if not lines:
+        raise RuntimeError(f"{release}: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(lines[-1].removeprefix("RESULT"))
+    return found
+
+
+def text_of(releases: tuple[str, ...]) -> str:
+    """The file's text."""
+    found = {release: differences_apart(release) for release in releases}
+    return json.dumps({"schema": 1, "releases": found}, indent=1) + "\n"
+
+
+def main() -> int:
+    """Write, compare, or print one release; the exit code."""
+    named = tuple(one for one in sys.argv[1:] if not one.startswith("--"))
+    if "--one" in sys.argv[1:]:
+        print("RESULT" + json.dumps(differences(named[0])))
+        return 0
+    text = text_of(named or RELEASES)
+    if "--check" in sys.argv[1:]:
+        return int(text != FILE.read_text(encoding="utf-8"))
+    write_atomically(FILE, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""Jobs that end in each way a job can, for processes of their own, which import this module."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from proofs.jobs.processes import ShouldStop
+from spec.errors import InputError
+
+if TYPE_CHECKING:
+    from proofs.jobs.progress import ReportProgress
+
+
+def any_end(how: str, report_progress: ReportProgress, should_stop: ShouldStop) -> str:
+    """End as the argument says."""
+    report_progress(how, 1, 2)
+    print("not to be shown")
+    match how:
+        case "refuse":
+            raise InputError("wrong on purpose")
+        case "break down":
+            raise ZeroDivisionError("on purpose")
+        case "die":
+            print("the last words", file=sys.stderr, flush=True)
+            os._exit(7)
+        case "wait":
+            while not should_stop():
+                time.sleep(0.05)
+            return "stopped"
+    return f"did {how}"

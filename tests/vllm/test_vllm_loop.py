@@ -1,0 +1,147 @@
+"""Real releases in the closed loop: the public faults show where they are, and nowhere else.
+
+Each release runs in a process of its own, because a process can hold only one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from impl.vllm.launch.fetch import CI_RELEASES
+from impl.vllm.launch.source import cache_folder, cached_releases, unpacked
+from impl.vllm.launch.worker_order import worker_order
+from spec.claims.witnesses import FULL_CACHE, TWO_ITEMS
+from spec.record.document import dumps_scenario
+from spec.record.scenario import Scenario
+from tests.support.vllm_loop_faults import RECORDED, RecordedFault
+
+ROOT = Path(__file__).parents[2]
+
+OBSERVE = """
+import json, sys
+from impl.vllm.runs.target import VllmLoop
+from impl.vllm.launch.fetch import CI_RELEASES
+from impl.vllm.launch.source import cache_folder, unpacked
+from impl.tensors import TensorSettings
+from proofs.run.record import record
+from spec.record.consistency import require_consistent
+from spec.record.document import loads
+from spec.monitor.monitor import LoopMonitor
+
+target = VllmLoop(unpacked(cache_folder(), sys.argv[1]))
+found = []
+for text, with_tensors in json.load(sys.stdin):
+    scenario = loads(text).scenario
+    runs = {}
+    for runner in ("V1", "V2"):
+        reason = target.missing(scenario, runner)
+        if reason is not None:
+            runs[runner] = {"missing": reason}
+            continue
+        monitor = LoopMonitor(scenario, runner)
+        tensors = TensorSettings() if with_tensors else None
+        recording = record(
+            target, scenario, runner, tensors=tensors, monitor=monitor, max_passes=100
+        )
+        require_consistent(recording.trace)
+        runs[runner] = {
+            "claims": sorted({finding.claim for finding in recording.findings}),
+            "ending": recording.trace.ending,
+        }
+    found.append(runs)
+print("RESULT" + json.dumps(found))
+"""
+
+
+def present() -> tuple[str, ...]:
+    """Releases that were fetched; `residency sweep` is for those beyond the few tested here."""
+    return tuple(
+        release for release in cached_releases() if unpacked(cache_folder(), release) is not None
+    )
+
+
+def needs(release: str) -> None:
+    if find_spec("z3") is None or release not in present():
+        pytest.skip(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
+
+
+PLAIN: tuple[tuple[Scenario, bool], ...] = (
+    (TWO_ITEMS, False),
+    (TWO_ITEMS, True),
+    (FULL_CACHE, False),
+)
+
+
+@cache
+def observed(release: str) -> list[dict[str, dict[str, object]]]:
+    """What each recorded fault's scenario shows on a release, and then each plain one."""
+    inputs = [(dumps_scenario(fault.scenario), False) for fault in RECORDED]
+    inputs += [(dumps_scenario(scenario), with_tensors) for scenario, with_tensors in PLAIN]
+    done = subprocess.run(
+        [sys.executable, "-c", OBSERVE, release],
+        input=json.dumps(inputs),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
+    result: list[dict[str, dict[str, object]]] = json.loads(line.removeprefix("RESULT"))
+    return result
+
+
+def is_affected(fault: RecordedFault, release: str) -> bool:
+    version = Version(release)
+    if fault.first_affected is not None and version < Version(fault.first_affected):
+        return False
+    return version <= Version(fault.last_affected)
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", CI_RELEASES)
+def test_public_faults_show_where_they_are_and_nowhere_else(release: str) -> None:
+    """Else a fault that is there goes unseen, or a release without it is blamed."""
+    needs(release)
+    wrong = []
+    for fault, runs in zip(RECORDED, observed(release), strict=False):
+        for runner, run in runs.items():
+            if "claims" not in run:
+                continue
+            claims = run["claims"]
+            assert isinstance(claims, list)
+            if (fault.claim in claims) != is_affected(fault, release):
+                wrong.append((fault.name, runner, claims))
+    assert not wrong
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", ["0.33.0"])
+def test_the_newest_release_is_clean_on_plain_runs(release: str) -> None:
+    """Else the harness itself breaks claims: orders, gathers, tensors or what it records."""
+    needs(release)
+    plain = observed(release)[len(RECORDED) :]
+    assert [run.get("ending") for runs in plain for run in runs.values()] == ["idle"] * 6
+    assert [run["claims"] for runs in plain for run in runs.values()] == [[]] * 6
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", CI_RELEASES)
+def test_the_workers_order_is_read_from_the_source(release: str) -> None:
+    """Else loop claims would be judged on an order that the release's runner does not have."""
+    needs(release)
+    source = unpacked(cache_folder(), release)
+    assert source is not None
+    for runner in ("V1", "V2"):
+        order = worker_order(source, runner)
+        assert not isinstance(order, str), order
+        known = [duty for duty in order.duties if duty != "payload"]
+        assert known == ["forget", "free", "add", "update", "encode"]
