@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 
-from proofs.search.runs.size import size
+from proofs.search.runs.reduce import size
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest

@@ -22,9 +22,9 @@ from proofs.jobs.progress import ReportProgress
 from proofs.run.judge import run_and_judge
 from proofs.run.record import MAX_PASSES
 from proofs.run.targets import VllmName
-from proofs.search.runs.groups import find_again
 from proofs.search.runs.reduce import reduce_scenario
 from proofs.search.runs.results import LoopCounterexample
+from proofs.search.runs.search import find_again
 from spec.record.document import ScenarioDocument
 from spec.record.scenario import Scenario
 

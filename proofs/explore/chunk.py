@@ -18,7 +18,7 @@ from proofs.explore.lockstep import Difference, walk
 from proofs.explore.paths import scenario_of, shortened
 from proofs.explore.related import first_outside
 from proofs.explore.scope import cases, scope_named
-from proofs.search.runs.size import Size, size
+from proofs.search.runs.reduce import Size, size
 from spec.model.claims import NEEDS_SHIFT, claim_names
 from spec.model.layout import Layout
 from spec.model.variant import REFERENCE, VARIANTS

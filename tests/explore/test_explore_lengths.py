@@ -14,7 +14,7 @@ from proofs.explore.choices import Choices, Disturbance
 from proofs.explore.chunk import broken_in
 from proofs.explore.graph import explore
 from proofs.explore.search import confirm
-from proofs.search.runs.size import size
+from proofs.search.runs.reduce import size
 from spec.model.layout import Layout
 from spec.model.variant import VARIANTS
 from spec.record.document import loads

@@ -16,10 +16,9 @@ from impl.targets.runs import ReferenceLoop
 from proofs.describe.scenarios import describe_scenario
 from proofs.run.judge import Judged, run_and_judge
 from proofs.search.runs.draws import draw
-from proofs.search.runs.groups import find_again
-from proofs.search.runs.reduce import reduce_scenario
+from proofs.search.runs.reduce import reduce_scenario, size
 from proofs.search.runs.results import LoopCheckSettings
-from proofs.search.runs.size import size
+from proofs.search.runs.search import find_again
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 

@@ -25,12 +25,11 @@ from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
 from proofs.describe.scenarios import describe_scenario
 from proofs.run.record import record
-from proofs.search.runs.coverage import OUTCOMES, coverage
-from proofs.search.runs.coverage_gathers import RELATIONS
 from proofs.search.runs.scenarios import scenarios
 from spec.monitor.monitor import LoopMonitor
 from spec.monitor.residency.runners import compare_runners
 from spec.record.scenario import Scenario, ScenarioRequest
+from tests.support.coverage import OUTCOMES, RELATIONS, coverage
 
 _MOST_PASSES = 400
 

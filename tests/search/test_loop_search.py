@@ -22,15 +22,12 @@ from proofs.report.pages.links import Links
 from proofs.run.record import record
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices
-from proofs.search.runs.coverage import OUTCOMES, coverage
-from proofs.search.runs.coverage_gathers import RELATIONS
 from proofs.search.runs.draws import draw
 from proofs.search.runs.frame import LARGE, SMALL, Assumption
-from proofs.search.runs.reduce import reduce_scenario
+from proofs.search.runs.reduce import reduce_scenario, size
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.scenarios import FAMILIES, families, large_scenarios, scenarios
 from proofs.search.runs.search import run_loop_check
-from proofs.search.runs.size import size
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.document import load
@@ -38,6 +35,7 @@ from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import Step
 from spec.verdict import Verdict
+from tests.support.coverage import OUTCOMES, RELATIONS, coverage
 
 _ASSUMPTIONS: tuple[Assumption, ...] = (
     "hash-is-content",
