@@ -1,7 +1,12 @@
-"""What everything under test implements at function level: cases in, raw observations out."""
+"""What everything under test implements: its functions one at a time, and its whole loop.
+
+Cases or a scenario go in, and what was seen comes out: raw observations or steps, errors included.
+Nothing here judges.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from impl.tensors import TensorSettings
@@ -12,6 +17,8 @@ from spec.functions.observations import (
     GatherObservation,
     RangeObservation,
 )
+from spec.record.scenario import Scenario
+from spec.record.steps import Step
 
 Runner: TypeAlias = Literal["V1", "V2"]
 """Which worker gathers: ``GPUModelRunner`` (V1) or ``EncoderRunner`` (V2)."""
@@ -62,4 +69,33 @@ class FunctionTarget(Protocol):
 
     def row_range(self, case: RowRangeCase) -> RangeObservation:
         """Count the rows of a range of positions."""
+        ...
+
+
+class LoopTarget(Protocol):
+    """A target whose whole loop is driven: scheduler, book and worker."""
+
+    @property
+    def name(self) -> str:
+        """Name for reports, such as ``reference`` or ``vllm 0.24.0``."""
+        ...
+
+    def missing(self, scenario: Scenario, runner: Runner) -> str | None:
+        """Why the target cannot run the scenario, or ``None`` when it can."""
+        ...
+
+    def run(
+        self, scenario: Scenario, runner: Runner, tensors: TensorSettings | None = None
+    ) -> Iterator[Step]:
+        """Run the scenario step by step, without end where it never comes to rest.
+
+        The steps end when every request has ended and nothing is in flight or expected, or after
+        the first step in which the scheduler raised. An error of a gather is recorded, and the run
+        goes on as if the rows had been there.
+
+        Args:
+            scenario: a valid scenario.
+            runner: the worker's order and gathers.
+            tensors: device, dtype and hidden size; ``None`` runs without tensors, on rows alone.
+        """
         ...

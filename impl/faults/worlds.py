@@ -11,9 +11,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeAlias
 
-from impl.faults.free_and_book_overrides import with_methods
 from impl.reference.engine import Engine
-from impl.reference.parts import Parts
+from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.output import SchedulerOutput
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
 from impl.reference.scheduling.updates import InFlight

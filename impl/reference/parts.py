@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from impl.reference.scheduling import free, request
 from impl.reference.scheduling.chunks import ChunkEnds
@@ -16,6 +17,8 @@ from impl.reference.worker.row_reader import RowReaderV1, RowReaderV2
 from impl.reference.worker.runner_v1 import RunnerV1
 from impl.reference.worker.runner_v2 import RunnerV2
 from impl.reference.worker.worker import Worker
+
+Class = TypeVar("Class")
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,8 @@ class Parts:
     scheduler: type[Scheduler] = Scheduler
     updates: type[Updates] = Updates
     worker: type[Worker] = Worker
+
+
+def with_methods(base: type[Class], **overrides: Callable[..., Any]) -> type[Class]:
+    """The class with some methods replaced."""
+    return type(base.__name__, (base,), overrides)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from impl.faults import free_and_book_overrides as fault_overrides
-from impl.faults import gather_overrides as gather_fault_overrides
-from impl.faults import run_overrides as loop_fault_overrides
-from impl.faults.free_and_book_overrides import with_methods
-from impl.reference.parts import Parts
+from impl.faults import in_book, in_gathers, in_runs
+from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
 from impl.targets.runs import ReferenceLoop
 
@@ -41,14 +38,14 @@ def ablated_reference(
     target = ReferenceLoop()
     parts = target.parts
     if margin:
-        parts = fault_overrides.deferred_free_margin(parts)
+        parts = in_book.deferred_free_margin(parts)
     if not tolerates_boundary:
-        parts = gather_fault_overrides.no_boundary_tolerance(parts)
+        parts = in_gathers.no_boundary_tolerance(parts)
     if cut == "shifted":
-        parts = loop_fault_overrides.shifted_cut(parts)
+        parts = in_runs.shifted_cut(parts)
     if reservation == "off":
         parts = _without_reservation(parts)
     elif reservation == "insisting":
-        parts = loop_fault_overrides.reservation_after_cut(parts)
+        parts = in_runs.reservation_after_cut(parts)
     target.parts = parts
     return target

@@ -13,7 +13,7 @@ from spec.record.steps import Step
 
 
 class ReferenceLoop:
-    """The reference implementation as a :class:`impl.loop_target.LoopTarget`.
+    """The reference implementation as a :class:`impl.target.LoopTarget`.
 
     Args:
         faults: names of switches of :mod:`impl.faults.switches`, all active together.

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, Runner
+from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.drive.examples import examples_of
 from proofs.drive.jobs import make_target, names_of

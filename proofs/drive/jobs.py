@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, Runner
+from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.drive.replay import Replayed, replay_case, replay_on_loop
 from proofs.jobs.progress import ReportProgress

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS
+from impl.target import RUNNERS, LoopTarget
 from proofs.run.record import record
 from proofs.search.runs.draws import draw
 from proofs.search.runs.results import LoopCheckSettings

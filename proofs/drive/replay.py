@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, FunctionTarget, Runner
+from impl.target import RUNNERS, FunctionTarget, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.describe.shape import shape
 from proofs.run.record import Monitor, record

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from impl.faults.fault import Fault
-from impl.faults.switches import FAULTS
+from impl.faults.switches import FAULTS, Fault
 from proofs.ledger import reasons
 from proofs.ledger.explored import EXPLORED, Explored, recorded_exploration
 from proofs.ledger.records import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, Runner
+from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.run.record import record
 from spec.errors import InputError

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from impl.loop_target import LoopTarget
-from impl.target import Runner
+from impl.target import LoopTarget, Runner
 from impl.tensors import TensorSettings
 from spec.errors import InputError
 from spec.record.run_findings import LoopFinding

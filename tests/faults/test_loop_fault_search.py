@@ -9,8 +9,7 @@ from collections import defaultdict
 
 import pytest
 
-from impl.faults.fault import Fault
-from impl.faults.switches import FAULTS
+from impl.faults.switches import FAULTS, Fault
 from impl.target import RUNNERS, Runner
 from impl.targets.runs import ReferenceLoop
 from proofs.describe.scenarios import describe_scenario

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from impl.faults.fault import Fault
-from impl.faults.switches import FAULTS, fault
+from impl.faults.switches import FAULTS, Fault, fault
 from impl.target import RUNNERS, Runner
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings

@@ -13,7 +13,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from impl.faults.on_runs import LOOP_FAULTS
+from impl.faults.switches import LOOP_FAULTS
 from proofs.drive.recorded import DEFAULT_FOLDER, INDEX, SCHEMA_VERSION, Index, WithoutScenario
 from proofs.drive.recorded import RecordedFault as Entry
 from spec.functions.case_files import write_atomically

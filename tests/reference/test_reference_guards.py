@@ -11,7 +11,7 @@ from impl.targets.functions import ReferenceTarget
 from proofs.search.functions.strategies import row_range_cases, window_cases
 from spec.functions.monitor import check
 from spec.rules import free as rules
-from spec.rules import geometry
+from spec.rules import geometry, scheduling
 
 NUMBERS = st.integers()
 COUNTS = st.integers(min_value=0)
@@ -53,6 +53,14 @@ def test_overlap_and_slice(offset, length, start, span):
     assert guards.overlaps(offset, length, start, end) == geometry.meets(offset, length, start, end)
     bounds = guards.slice_bounds(offset, length, start, end)
     assert bounds == geometry.slice_bounds(offset, length, start, end)
+
+
+@pytest.mark.integers
+@given(offset=NUMBERS, length=LENGTHS, start=NUMBERS, count=NUMBERS)
+def test_ends_inside(offset, length, start, count):
+    """Wrong: the reference splits an item that it should keep whole, or keeps one needlessly."""
+    wanted = scheduling.splits_item(offset, offset + length, start, count)
+    assert guards.ends_inside(start, count, offset, offset + length) == wanted
 
 
 @given(window_cases())

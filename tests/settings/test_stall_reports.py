@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from impl.loop_target import LoopTarget
+from impl.target import LoopTarget
 from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import Source
 from proofs.commands.main import main

@@ -11,8 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from impl.loop_target import LoopTarget
-from impl.target import Runner
+from impl.target import LoopTarget, Runner
 from proofs.run.record import record
 from proofs.settings.judge import Judgement, Setup, judge
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, as_scenario

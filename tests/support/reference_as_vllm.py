@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from impl.loop_target import LoopTarget
+from impl.target import LoopTarget
 from impl.targets.runs import ReferenceLoop
 from proofs.jobs.processes import Answer
 from proofs.run.targets import VllmName

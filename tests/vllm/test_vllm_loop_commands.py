@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, Runner
+from impl.target import RUNNERS, LoopTarget, Runner
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source, cache_folder, unpacked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from impl.reference.scheduling import guards
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
 from spec.record.config import EngineConfig
 
@@ -52,6 +53,6 @@ class ChunkEnds:
         """Tokens up to the item that a chunk of so many tokens would split."""
         for feature in request.mm_features:
             place = feature.mm_position
-            if start <= place.offset < start + num_tokens < place.end:
+            if guards.ends_inside(start, num_tokens, place.offset, place.end):
                 return place.offset - start
         return num_tokens

@@ -173,9 +173,9 @@ class EncoderInputs:
         return first_row < last_row
 
     def _splits(self, request: SchedulerRequest, input_id: int, chunk: Chunk, start: int) -> bool:
-        """Whether the chunk ends inside an item that it starts at or before (52306, 52412)."""
+        """Whether the chunk ends inside an item that it starts at or before."""
         place = request.mm_features[input_id].mm_position
-        return start <= place.offset < start + chunk.num_tokens < place.end
+        return guards.ends_inside(start, chunk.num_tokens, place.offset, place.end)
 
     def _extend_over_item(
         self, chunk: Chunk, feature: MultiModalFeature, start: int, available_tokens: int

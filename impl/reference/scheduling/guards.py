@@ -54,6 +54,11 @@ def slice_bounds(offset: int, length: int, start: int, end: int) -> tuple[int, i
     return max(start - offset, 0), min(end - offset, length)
 
 
+def ends_inside(start: int, num_tokens: int, offset: int, end: int) -> bool:
+    """Whether a chunk ends inside a feature that it starts at or before (52306, 52412)."""
+    return start <= offset < start + num_tokens < end
+
+
 def search_window(
     offsets: Sequence[int], ends: Sequence[int], start: int, end: int
 ) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from spec.record.steps import Step
 
 
 class VllmLoop:
-    """A release as a :class:`impl.loop_target.LoopTarget`.
+    """A release as a :class:`impl.target.LoopTarget`.
 
     The gathers are the release's own in every run; without tensor settings they gather small
     tensors of numbers, and nothing is merged.
@@ -152,7 +152,7 @@ class VllmLoop:
     def run(
         self, scenario: Scenario, runner: Runner, tensors: TensorSettings | None = None
     ) -> Iterator[Step]:
-        """See :class:`impl.loop_target.LoopTarget`.
+        """See :class:`impl.target.LoopTarget`.
 
         Raises:
             InputError: as :meth:`engine`.

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from impl.faults.fault import Fault
-from impl.faults.switches import FAULTS, fault
+from impl.faults.switches import FAULTS, Fault, fault
 from proofs.describe.words import counted
 from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import Rerun, most_runs, reference_rerun

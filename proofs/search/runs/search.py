@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from impl.loop_target import LoopTarget
-from impl.target import RUNNERS, Runner
+from impl.target import RUNNERS, LoopTarget, Runner
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import shape, tags
 from proofs.jobs.progress import ReportProgress

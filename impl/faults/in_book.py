@@ -1,4 +1,4 @@
-"""The overrides of faults in the book, in *free* and in counting rows.
+"""Faults in the book, in *free* and in counting rows, each as an override.
 
 An override takes the parts of a correct implementation and returns faulty ones. What each of them
 means, and which claims it breaks, is in :mod:`impl.faults.switches`.
@@ -6,21 +6,13 @@ means, and which claims it breaks, is in :mod:`impl.faults.switches`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from impl.reference.parts import Parts
+from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.book import Book
 from impl.reference.scheduling.request import PlaceholderRange, Request
-
-Class = TypeVar("Class")
-
-
-def with_methods(base: type[Class], **overrides: Callable[..., Any]) -> type[Class]:
-    """The class with some methods replaced."""
-    return type(base.__name__, (base,), overrides)
 
 
 def negative_mask_index(parts: Parts) -> Parts:

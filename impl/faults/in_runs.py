@@ -1,4 +1,4 @@
-"""The overrides of faults made for the running loop: in the scheduler, the worker, and between.
+"""Faults in the running loop, each as an override: in the scheduler, the worker, and between.
 
 An override takes the parts of a correct implementation and returns faulty ones. What each of them
 means, and which claims it breaks, is in :mod:`impl.faults.switches`.
@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from impl.faults.free_and_book_overrides import with_methods
-from impl.reference.parts import Parts
+from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling import guards
 from impl.reference.scheduling.encoder_inputs import Chunk
 from impl.reference.scheduling.output import SchedulerOutput

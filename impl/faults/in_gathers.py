@@ -1,4 +1,4 @@
-"""The overrides of faults in the gathers: of the runners, and of their readers without tensors.
+"""Faults in the gathers, each as an override: of the runners, and of their readers without tensors.
 
 An override takes the parts of a correct implementation and returns faulty ones. What each of them
 means, and which claims it breaks, is in :mod:`impl.faults.switches`.
@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from impl.faults.free_and_book_overrides import with_methods
-from impl.reference.parts import Parts
+from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
 from impl.reference.scheduling.request import features_in_window as correct_search
 from impl.reference.worker.row_reader import (
