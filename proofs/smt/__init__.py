@@ -1,1 +1,7 @@
-"""TODO sign of proofs/smt."""
+"""Formulas put to two solvers: an obligation is PROVED only if z3 and cvc5 both say so.
+
+In goes an obligation (premises, conclusion, witness, ablations: ``obligation.py``), out comes a
+verdict with the smallest counterexample, replayed on integers. ``vocabulary.py`` has what formulas
+are built of, ``solvers.py`` the solvers, ``main.py`` and ``run.py`` the command line of a group,
+``mutate.py`` changes to guards that a proof must notice. Knows ``spec`` only.
+"""

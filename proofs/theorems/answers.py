@@ -42,10 +42,7 @@ QUESTIONS: tuple[Question, ...] = (
             Statement(
                 "no (0 is the smallest safe margin) where progress falls by drafts in flight only "
                 "and each of them is a placeholder",
-                (
-                    "lifetime.margin-zero-without-rollback",
-                    "lifetime.margin-zero-with-placeholders",
-                ),
+                ("lifetime.margin-zero-without-rollback", "lifetime.margin-zero-with-placeholders"),
             ),
             Statement(
                 "no, even if placeholders are ignored, while features lie in the prompt",
@@ -116,11 +113,7 @@ QUESTIONS: tuple[Question, ...] = (
                 "a margin m holds each reference exactly while progress is less than m past the "
                 "item's end; that is at most the largest item's rows and m - 1 more for each "
                 "request, and can be as much",
-                (
-                    "progress.margin-costs",
-                    "progress.rows-in-reach",
-                    "progress.reach-is-attained",
-                ),
+                ("progress.margin-costs", "progress.rows-in-reach", "progress.reach-is-attained"),
             ),
             Statement(
                 "and it stops requests: two items that do not fit the cache together stop one for "

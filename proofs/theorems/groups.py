@@ -41,11 +41,11 @@ _MODULES = (
 )
 
 GROUPS: dict[str, tuple[Obligation, ...]] = {
-    module.GROUP: module.OBLIGATIONS for module in _MODULES
+    module.GROUP.name: module.GROUP.obligations for module in _MODULES
 }
 """Obligations by group."""
 
-FOLDERS: dict[str, str] = {module.GROUP: module.__name__.split(".")[-2] for module in _MODULES}
+FOLDERS: dict[str, str] = {module.GROUP.name: module.__name__.split(".")[-2] for module in _MODULES}
 """The folder that each group stands in."""
 
 

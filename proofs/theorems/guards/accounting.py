@@ -8,15 +8,15 @@ their sums, so that every number of entries is covered.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import HASH_IS_CONTENT, counts
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq
 
-GROUP = "accounting"
+GROUP = Group("accounting")
 
 TOTALS_ARE_SUMS = "totals-are-sums"
 ROOM_ASKED = "room-was-asked-for"
@@ -53,10 +53,7 @@ def _a_book(v: Vocabulary) -> _Book:
 
 
 def _premises(book: _Book, rows: IntTerm, before: BoolTerm) -> dict[str, BoolTerm]:
-    return {
-        "rows-not-negative": counts(rows, book.referenced, book.idle),
-        TOTALS_ARE_SUMS: before,
-    }
+    return {"rows-not-negative": counts(rows, book.referenced, book.idle), TOTALS_ARE_SUMS: before}
 
 
 def _same_content(v: Vocabulary, rows: IntTerm) -> tuple[IntTerm, dict[str, BoolTerm]]:
@@ -64,7 +61,19 @@ def _same_content(v: Vocabulary, rows: IntTerm) -> tuple[IntTerm, dict[str, Bool
     return own, {HASH_IS_CONTENT: eq(own, rows)}
 
 
-def _hit(v: Vocabulary) -> Formula:
+_OWN_SIZE = without("own-size-credit", HASH_IS_CONTENT)
+
+_BOOK = {"cache_size": 12, "referenced_rows": 3, "idle_rows": 2, "rows": 4}
+
+
+@theorem(
+    GROUP,
+    claim="slots-conserved",
+    sentence="taking a reference to an unreferenced entry keeps both totals equal to the sums",
+    witness={**_BOOK, "num_free_slots": 3, "num_freeable_slots": 9, "rows_by_own_mask": 4},
+    ablations=(_OWN_SIZE,),
+)
+def _hit_keeps_totals(v: Vocabulary) -> Formula:
     book, rows = _a_book(v), v.integer("rows")
     own, content = _same_content(v, rows)
     before = book.agrees(book.free, book.freeable, referenced=0, idle=rows)
@@ -75,7 +84,14 @@ def _hit(v: Vocabulary) -> Formula:
     )
 
 
-def _allocate(v: Vocabulary) -> Formula:
+@theorem(
+    GROUP,
+    claim="slots-conserved",
+    sentence="allocating an entry for which there is room keeps both totals equal to the sums",
+    witness={**_BOOK, "num_free_slots": 7, "num_freeable_slots": 9},
+    ablations=(without("room-not-asked-for", ROOM_ASKED),),
+)
+def _allocate_keeps_totals(v: Vocabulary) -> Formula:
     book, rows = _a_book(v), v.integer("rows")
     before = book.agrees(book.free, book.freeable, referenced=0, idle=0)
     return Formula(
@@ -84,7 +100,14 @@ def _allocate(v: Vocabulary) -> Formula:
     )
 
 
-def _evict(v: Vocabulary, credit: bool = True) -> Formula:
+@theorem(
+    GROUP,
+    claim="slots-conserved",
+    sentence="evicting an unreferenced entry keeps both totals equal to the sums",
+    witness={**_BOOK, "num_free_slots": 3, "num_freeable_slots": 9},
+    ablations=(changed("not-credited", credit=False),),
+)
+def _evict_keeps_totals(v: Vocabulary, credit: bool = True) -> Formula:
     book, rows = _a_book(v), v.integer("rows")
     before = book.agrees(book.free, book.freeable, referenced=0, idle=rows)
     credited = rows if credit else 0
@@ -94,7 +117,14 @@ def _evict(v: Vocabulary, credit: bool = True) -> Formula:
     )
 
 
-def _drop(v: Vocabulary, times: int = 1) -> Formula:
+@theorem(
+    GROUP,
+    claim="slots-conserved",
+    sentence="dropping the last reference to an entry keeps both totals equal to the sums",
+    witness={**_BOOK, "num_free_slots": 3, "num_freeable_slots": 5, "rows_by_own_mask": 4},
+    ablations=(_OWN_SIZE, changed("credited-again", times=2)),
+)
+def _drop_keeps_totals(v: Vocabulary, times: int = 1) -> Formula:
     book, rows = _a_book(v), v.integer("rows")
     own, content = _same_content(v, rows)
     before = book.agrees(book.free, book.freeable, referenced=rows, idle=0)
@@ -105,6 +135,14 @@ def _drop(v: Vocabulary, times: int = 1) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="book-exact",
+    sentence="while an item that fits the freeable slots lacks room, there is an unreferenced "
+    "entry to evict",
+    witness={**_BOOK, "rows": 8, "num_free_slots": 7, "num_freeable_slots": 9},
+    ablations=(without("room-not-promised", "room-promised"),),
+)
 def _promised_room_is_found(v: Vocabulary) -> Formula:
     book, rows = _a_book(v), v.integer("rows")
     before = book.agrees(book.free, book.freeable, referenced=0, idle=0)
@@ -119,68 +157,5 @@ def _promised_room_is_found(v: Vocabulary) -> Formula:
     )
 
 
-_OWN_SIZE = Ablation("own-size-credit", drops=(HASH_IS_CONTENT,))
-_BOOK = {"cache_size": 12, "referenced_rows": 3, "idle_rows": 2, "rows": 4}
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="slots-conserved",
-        group=GROUP,
-        short_name="hit-keeps-totals",
-        sentence="taking a reference to an unreferenced entry keeps both totals equal to the sums",
-        build=_hit,
-        witness={
-            **_BOOK,
-            "num_free_slots": 3,
-            "num_freeable_slots": 9,
-            "rows_by_own_mask": 4,
-        },
-        ablations=(_OWN_SIZE,),
-    ),
-    Obligation(
-        claim="slots-conserved",
-        group=GROUP,
-        short_name="allocate-keeps-totals",
-        sentence="allocating an entry for which there is room keeps both totals equal to the sums",
-        build=_allocate,
-        witness={**_BOOK, "num_free_slots": 7, "num_freeable_slots": 9},
-        ablations=(Ablation("room-not-asked-for", drops=(ROOM_ASKED,)),),
-    ),
-    Obligation(
-        claim="slots-conserved",
-        group=GROUP,
-        short_name="evict-keeps-totals",
-        sentence="evicting an unreferenced entry keeps both totals equal to the sums",
-        build=_evict,
-        witness={**_BOOK, "num_free_slots": 3, "num_freeable_slots": 9},
-        ablations=(Ablation("not-credited", build=partial(_evict, credit=False)),),
-    ),
-    Obligation(
-        claim="slots-conserved",
-        group=GROUP,
-        short_name="drop-keeps-totals",
-        sentence="dropping the last reference to an entry keeps both totals equal to the sums",
-        build=_drop,
-        witness={
-            **_BOOK,
-            "num_free_slots": 3,
-            "num_freeable_slots": 5,
-            "rows_by_own_mask": 4,
-        },
-        ablations=(_OWN_SIZE, Ablation("credited-again", build=partial(_drop, times=2))),
-    ),
-    Obligation(
-        claim="book-exact",
-        group=GROUP,
-        short_name="promised-room-is-found",
-        sentence="while an item that fits the freeable slots lacks room, there is an unreferenced "
-        "entry to evict",
-        build=_promised_room_is_found,
-        witness={**_BOOK, "rows": 8, "num_free_slots": 7, "num_freeable_slots": 9},
-        ablations=(Ablation("room-not-promised", drops=("room-promised",)),),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

@@ -6,15 +6,14 @@ one, keys after it are not.
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import counts
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, ite
 
-GROUP = "bisection"
+GROUP = Group("bisection")
 
 KEYS_INCREASE = "keys-increase"
 HOLDS_BEFORE = "invariant-holds-before"
@@ -29,6 +28,13 @@ def _invariant(
     return and_(implies(index < low, key < wanted), implies(index >= high, key >= wanted))
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="the whole list as range satisfies the bisection's invariant at every index",
+    witness={"index": 1, "key": 4, "wanted": 3, "num_features": 2},
+    ablations=(changed("first-skipped", low=1),),
+)
 def _starts(v: Vocabulary, low: int = 0) -> Formula:
     index, key, wanted, num_features = integers(v, "index key wanted num_features")
     return Formula(
@@ -37,6 +43,13 @@ def _starts(v: Vocabulary, low: int = 0) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="half of the sum of both ends, rounded down, lies in a range that is not empty",
+    witness={"low": 0, "high": 3, "midpoint": 1},
+    ablations=(without("range-empty", RANGE_NOT_EMPTY),),
+)
 def _midpoint_in_range(v: Vocabulary) -> Formula:
     low, high, midpoint = integers(v, "low high midpoint")
     return Formula(
@@ -48,6 +61,25 @@ def _midpoint_in_range(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="one step of bisection keeps the invariant at every index and shortens the range",
+    witness={
+        "low": 0,
+        "high": 3,
+        "midpoint": 1,
+        "index": 0,
+        "key": 2,
+        "key_at_midpoint": 4,
+        "wanted": 5,
+    },
+    ablations=(
+        without("keys-fall", KEYS_INCREASE),
+        without("invariant-forgotten", HOLDS_BEFORE),
+        changed("midpoint-kept", skip_midpoint=0),
+    ),
+)
 def _step(v: Vocabulary, skip_midpoint: int = 1) -> Formula:
     low, high, midpoint, index = integers(v, "low high midpoint index")
     key, key_at_midpoint, wanted = integers(v, "key key_at_midpoint wanted")
@@ -74,69 +106,21 @@ def _step(v: Vocabulary, skip_midpoint: int = 1) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="when the range is empty, exactly the keys before it are smaller",
+    witness={"index": 0, "key": 2, "wanted": 3, "low": 1, "high": 1},
+    ablations=(without("stopped-early", RANGE_EMPTY),),
+)
 def _ends(v: Vocabulary) -> Formula:
     index, key, wanted, low, high = integers(v, "index key wanted low high")
     return Formula(
-        {
-            RANGE_EMPTY: eq(low, high),
-            HOLDS_BEFORE: _invariant(index, key, wanted, low, high),
-        },
+        {RANGE_EMPTY: eq(low, high), HOLDS_BEFORE: _invariant(index, key, wanted, low, high)},
         iff(index < low, key < wanted),
         counts(index, low, high),
     )
 
 
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="starts",
-        sentence="the whole list as range satisfies the bisection's invariant at every index",
-        build=_starts,
-        witness={"index": 1, "key": 4, "wanted": 3, "num_features": 2},
-        ablations=(Ablation("first-skipped", build=partial(_starts, low=1)),),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="midpoint-in-range",
-        sentence="half of the sum of both ends, rounded down, lies in a range that is not empty",
-        build=_midpoint_in_range,
-        witness={"low": 0, "high": 3, "midpoint": 1},
-        ablations=(Ablation("range-empty", drops=(RANGE_NOT_EMPTY,)),),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="step",
-        sentence="one step of bisection keeps the invariant at every index and shortens the range",
-        build=_step,
-        witness={
-            "low": 0,
-            "high": 3,
-            "midpoint": 1,
-            "index": 0,
-            "key": 2,
-            "key_at_midpoint": 4,
-            "wanted": 5,
-        },
-        ablations=(
-            Ablation("keys-fall", drops=(KEYS_INCREASE,)),
-            Ablation("invariant-forgotten", drops=(HOLDS_BEFORE,)),
-            Ablation("midpoint-kept", build=partial(_step, skip_midpoint=0)),
-        ),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="ends",
-        sentence="when the range is empty, exactly the keys before it are smaller",
-        build=_ends,
-        witness={"index": 0, "key": 2, "wanted": 3, "low": 1, "high": 1},
-        ablations=(Ablation("stopped-early", drops=(RANGE_EMPTY,)),),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

@@ -18,16 +18,15 @@ before or behind *f*:
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_, or_
 from spec.rules import scheduling as rules
 
-GROUP = "chunks"
+GROUP = Group("chunks")
 
 
 def _whole(offset: IntTerm, end: IntTerm, start: IntTerm, num_tokens: IntTerm) -> BoolTerm:
@@ -42,7 +41,22 @@ def _plain(*spans: tuple[IntTerm, IntTerm], counts: tuple[IntTerm, ...]) -> Bool
     )
 
 
-def _examined(v: Vocabulary, cut_shift: int = 0, at_start_only: bool = False) -> Formula:
+_ITEM = {"offset": 1, "end": 3, "start": 1, "num_tokens": 1}
+
+
+@theorem(
+    GROUP,
+    claim="item-whole",
+    sentence="an item that the search comes to is run to its end, or not begun",
+    witness={**_ITEM, "available_tokens": 2},
+    ablations=(
+        changed("item-split-at-start", at_start_only=True),
+        changed("cut-one-late", cut_shift=1),
+    ),
+)
+def _examined_item_is_whole(
+    v: Vocabulary, cut_shift: int = 0, at_start_only: bool = False
+) -> Formula:
     """The search comes to f and would split it."""
     offset, end, start, num_tokens, available = integers(
         v, "offset end start num_tokens available_tokens"
@@ -61,21 +75,32 @@ def _examined(v: Vocabulary, cut_shift: int = 0, at_start_only: bool = False) ->
     )
 
 
-def _cut_behind(v: Vocabulary, cut_shift: int = 0) -> Formula:
+@theorem(
+    GROUP,
+    claim="item-whole",
+    sentence="a cut at a feature behind an item does not split the item",
+    witness={**_ITEM, "num_tokens": 5, "g_offset": 4},
+    ablations=(changed("shifted-cut", cut_shift=1), without("features-overlap", SORTED_DISJOINT)),
+)
+def _cut_behind_keeps_whole(v: Vocabulary, cut_shift: int = 0) -> Formula:
     """The search went past f and cuts at g behind it."""
     offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
     chunk = rules.refused_cut(other, start, num_tokens, cut_shift)
     return Formula(
-        {
-            "whole-before": _whole(offset, end, start, num_tokens),
-            SORTED_DISJOINT: end <= other,
-        },
+        {"whole-before": _whole(offset, end, start, num_tokens), SORTED_DISJOINT: end <= other},
         _whole(offset, end, start, chunk),
         _plain((offset, end), counts=(start, num_tokens, other)),
     )
 
 
-def _cut_before(v: Vocabulary, late: int = 0) -> Formula:
+@theorem(
+    GROUP,
+    claim="item-whole",
+    sentence="a cut before an item leaves the item out",
+    witness={**_ITEM, "start": 0, "num_tokens": 2, "g_offset": 0},
+    ablations=(changed("cut-two-late", late=2), without("features-overlap", SORTED_DISJOINT)),
+)
+def _cut_before_keeps_whole(v: Vocabulary, late: int = 0) -> Formula:
     """The search stopped at g before it came to f."""
     offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
     chunk = rules.refused_cut(other, start, num_tokens, -late)
@@ -86,7 +111,14 @@ def _cut_before(v: Vocabulary, late: int = 0) -> Formula:
     )
 
 
-def _extended(v: Vocabulary, more: int = 0) -> Formula:
+@theorem(
+    GROUP,
+    claim="item-whole",
+    sentence="a chunk that was extended to the end of the item it starts on begins no other",
+    witness={"offset": 2, "end": 4, "start": 0, "g_end": 2},
+    ablations=(changed("extended-further", more=1), without("features-overlap", SORTED_DISJOINT)),
+)
+def _extended_chunk_keeps_whole(v: Vocabulary, more: int = 0) -> Formula:
     """The chunk starts on g and was extended to its end; f lies behind."""
     offset, end, start, other_end = integers(v, "offset end start g_end")
     return Formula(
@@ -96,7 +128,27 @@ def _extended(v: Vocabulary, more: int = 0) -> Formula:
     )
 
 
-def _reserved(v: Vocabulary, looks_at_items: bool = True) -> Formula:
+@theorem(
+    GROUP,
+    claim="item-whole",
+    sentence="the reservation near the prefill's end splits no item",
+    witness={
+        "offset": 0,
+        "end": 3,
+        "start": 0,
+        "num_tokens": 6,
+        "num_known_tokens": 7,
+        "scheduler_lookahead": 3,
+        "g_offset": 3,
+        "g_end": 5,
+        "splits_g": True,
+    },
+    ablations=(
+        changed("reservation-after-cut", looks_at_items=False),
+        without("features-overlap", "g-is-f-or-apart"),
+    ),
+)
+def _reservation_keeps_whole(v: Vocabulary, looks_at_items: bool = True) -> Formula:
     """The reservation shortens a chunk that splits nothing; g is the first item that it splits."""
     offset, end, start, num_tokens, known, shift = integers(
         v, "offset end start num_tokens num_known_tokens scheduler_lookahead"
@@ -111,10 +163,7 @@ def _reserved(v: Vocabulary, looks_at_items: bool = True) -> Formula:
             "whole-before": _whole(offset, end, start, num_tokens),
             "g-is-what-it-splits": and_(
                 implies(splits_other, rules.splits_item(other, other_end, start, shorter)),
-                implies(
-                    rules.splits_item(offset, end, start, shorter),
-                    splits_other,
-                ),
+                implies(rules.splits_item(offset, end, start, shorter), splits_other),
             ),
             "g-is-f-or-apart": or_(
                 end <= other, other_end <= offset, and_(offset <= other, other <= offset)
@@ -125,6 +174,19 @@ def _reserved(v: Vocabulary, looks_at_items: bool = True) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="need-agrees",
+    sentence="the reservation keeps a chunk before what was refused",
+    witness={
+        "start": 0,
+        "num_tokens": 4,
+        "num_known_tokens": 6,
+        "scheduler_lookahead": 3,
+        "g_offset": 4,
+    },
+    ablations=(changed("longer", added=1),),
+)
 def _reservation_keeps_cut(v: Vocabulary, added: int = 0) -> Formula:
     """A chunk that ends before what was refused still does when it is shortened."""
     start, num_tokens, known, shift, other = integers(
@@ -139,96 +201,5 @@ def _reservation_keeps_cut(v: Vocabulary, added: int = 0) -> Formula:
     )
 
 
-_ITEM = {"offset": 1, "end": 3, "start": 1, "num_tokens": 1}
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="examined-item-is-whole",
-        sentence="an item that the search comes to is run to its end, or not begun",
-        build=_examined,
-        witness={**_ITEM, "available_tokens": 2},
-        ablations=(
-            Ablation("item-split-at-start", build=partial(_examined, at_start_only=True)),
-            Ablation("cut-one-late", build=partial(_examined, cut_shift=1)),
-        ),
-    ),
-    Obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="cut-behind-keeps-whole",
-        sentence="a cut at a feature behind an item does not split the item",
-        build=_cut_behind,
-        witness={**_ITEM, "num_tokens": 5, "g_offset": 4},
-        ablations=(
-            Ablation("shifted-cut", build=partial(_cut_behind, cut_shift=1)),
-            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
-        ),
-    ),
-    Obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="cut-before-keeps-whole",
-        sentence="a cut before an item leaves the item out",
-        build=_cut_before,
-        witness={**_ITEM, "start": 0, "num_tokens": 2, "g_offset": 0},
-        ablations=(
-            Ablation("cut-two-late", build=partial(_cut_before, late=2)),
-            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
-        ),
-    ),
-    Obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="extended-chunk-keeps-whole",
-        sentence="a chunk that was extended to the end of the item it starts on begins no other",
-        build=_extended,
-        witness={"offset": 2, "end": 4, "start": 0, "g_end": 2},
-        ablations=(
-            Ablation("extended-further", build=partial(_extended, more=1)),
-            Ablation("features-overlap", drops=(SORTED_DISJOINT,)),
-        ),
-    ),
-    Obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="reservation-keeps-whole",
-        sentence="the reservation near the prefill's end splits no item",
-        build=_reserved,
-        witness={
-            "offset": 0,
-            "end": 3,
-            "start": 0,
-            "num_tokens": 6,
-            "num_known_tokens": 7,
-            "scheduler_lookahead": 3,
-            "g_offset": 3,
-            "g_end": 5,
-            "splits_g": True,
-        },
-        ablations=(
-            Ablation("reservation-after-cut", build=partial(_reserved, looks_at_items=False)),
-            Ablation("features-overlap", drops=("g-is-f-or-apart",)),
-        ),
-    ),
-    Obligation(
-        claim="need-agrees",
-        group=GROUP,
-        short_name="reservation-keeps-cut",
-        sentence="the reservation keeps a chunk before what was refused",
-        build=_reservation_keeps_cut,
-        witness={
-            "start": 0,
-            "num_tokens": 4,
-            "num_known_tokens": 6,
-            "scheduler_lookahead": 3,
-            "g_offset": 4,
-        },
-        ablations=(Ablation("longer", build=partial(_reservation_keeps_cut, added=1)),),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

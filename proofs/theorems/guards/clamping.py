@@ -9,10 +9,8 @@ as well (``clamping.differs-by-late-rows``).
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.guards.scene import (
     AT_BOUNDARY_WITNESS,
@@ -29,9 +27,10 @@ from proofs.theorems.guards.scene import (
     realistic,
     tolerated,
 )
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, iff, implies, max_, not_, or_
 
-GROUP = "clamping"
+GROUP = Group("clamping")
 
 LOOK_AHEAD_SHORTER = "look-ahead-shorter-than-step"
 STARTS_BEFORE_END = "feature-starts-before-processed-end"
@@ -39,6 +38,17 @@ AT_BOUNDARY = "feature-at-boundary"
 POSITION_IN_WINDOW = "position-in-drafter-window"
 
 
+@theorem(
+    GROUP,
+    claim="boundary-used-when-resident",
+    sentence="with a look-ahead shorter than the step, clamping reads the same dense features "
+    "that start before the processed end",
+    witness={**INTERIOR_WITNESS},
+    ablations=(
+        without("boundary-feature", STARTS_BEFORE_END),
+        without("look-ahead-reaches-step", LOOK_AHEAD_SHORTER),
+    ),
+)
 def _keeps_interior_features(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     return Formula(
@@ -52,13 +62,18 @@ def _keeps_interior_features(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="boundary-used-when-resident",
+    sentence="clamping never reads a boundary feature, resident or not",
+    witness={**AT_BOUNDARY_WITNESS},
+    ablations=(without("interior-feature", AT_BOUNDARY), changed("not-clamped", clamped=False)),
+)
 def _skips_boundary(v: Vocabulary, clamped: bool = True) -> Formula:
     step, span = a_step(v), a_span(v)
     window = step.clamped if clamped else step.drafter
     return Formula(
-        {AT_BOUNDARY: at_boundary(span, step)},
-        not_(reads(span, window)),
-        realistic(span, step),
+        {AT_BOUNDARY: at_boundary(span, step)}, not_(reads(span, window)), realistic(span, step)
     )
 
 
@@ -68,6 +83,14 @@ def _raising(span: Span, step: Step) -> tuple[BoolTerm, BoolTerm]:
     return tolerant, reads(span, step.clamped)
 
 
+@theorem(
+    GROUP,
+    claim="interior-miss-raises",
+    sentence="for dense features and a look-ahead shorter than the step, the drafter's gather "
+    "raises for the same features with tolerance as when clamped",
+    witness={**INTERIOR_WITNESS},
+    ablations=(without("look-ahead-reaches-step", LOOK_AHEAD_SHORTER),),
+)
 def _agrees_in_the_gather(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     return Formula(
@@ -80,6 +103,14 @@ def _agrees_in_the_gather(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="interior-miss-raises",
+    sentence="for dense features and every look-ahead, target and drafter together raise for "
+    "the same features with tolerance as when clamped",
+    witness={**INTERIOR_WITNESS},
+    ablations=(changed("drafter-alone", target_first=False),),
+)
 def _agrees_over_the_step(v: Vocabulary, target_first: bool = True) -> Formula:
     step, span = a_step(v), a_span(v)
     tolerant, clamped = _raising(span, step)
@@ -91,6 +122,17 @@ def _agrees_over_the_step(v: Vocabulary, target_first: bool = True) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="boundary-used-when-resident",
+    sentence="of the positions that the drafter reads, clamping loses exactly those at or past "
+    "the processed end, resident or not",
+    witness={**AT_BOUNDARY_WITNESS, "position": 4},
+    ablations=(
+        changed("clamp-loses-nothing", clamped=False),
+        without("outside-the-window", POSITION_IN_WINDOW),
+    ),
+)
 def _loses_rows_past_the_end(v: Vocabulary, clamped: bool = True) -> Formula:
     step, span = a_step(v), a_span(v)
     position = v.integer("position")
@@ -102,6 +144,15 @@ def _loses_rows_past_the_end(v: Vocabulary, clamped: bool = True) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="interior-miss-raises",
+    sentence="with masks, a step that passes with tolerance passes when clamped; the other way "
+    "round it fails exactly for a feature that starts before the processed end, has no row "
+    "for the target and has one for the drafter past that end",
+    witness={**PREFILL_WITNESS, "offset": 2, "length": 4, "is_embed": (False, False, True, True)},
+    ablations=(changed("masked-like-dense", like_dense=True),),
+)
 def _differs_by_late_rows(v: Vocabulary, like_dense: bool = False) -> Formula:
     step, span = a_step(v), a_span(v)
     mask = v.mask("is_embed", span.length)
@@ -125,87 +176,5 @@ def _differs_by_late_rows(v: Vocabulary, like_dense: bool = False) -> Formula:
     )
 
 
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="boundary-used-when-resident",
-        group=GROUP,
-        short_name="keeps-interior-features",
-        sentence="with a look-ahead shorter than the step, clamping reads the same dense features "
-        "that start before the processed end",
-        build=_keeps_interior_features,
-        witness={**INTERIOR_WITNESS},
-        ablations=(
-            Ablation("boundary-feature", drops=(STARTS_BEFORE_END,)),
-            Ablation("look-ahead-reaches-step", drops=(LOOK_AHEAD_SHORTER,)),
-        ),
-    ),
-    Obligation(
-        claim="boundary-used-when-resident",
-        group=GROUP,
-        short_name="skips-boundary",
-        sentence="clamping never reads a boundary feature, resident or not",
-        build=_skips_boundary,
-        witness={**AT_BOUNDARY_WITNESS},
-        ablations=(
-            Ablation("interior-feature", drops=(AT_BOUNDARY,)),
-            Ablation("not-clamped", build=partial(_skips_boundary, clamped=False)),
-        ),
-    ),
-    Obligation(
-        claim="interior-miss-raises",
-        group=GROUP,
-        short_name="agrees-in-the-gather",
-        sentence="for dense features and a look-ahead shorter than the step, the drafter's gather "
-        "raises for the same features with tolerance as when clamped",
-        build=_agrees_in_the_gather,
-        witness={**INTERIOR_WITNESS},
-        ablations=(Ablation("look-ahead-reaches-step", drops=(LOOK_AHEAD_SHORTER,)),),
-    ),
-    Obligation(
-        claim="interior-miss-raises",
-        group=GROUP,
-        short_name="agrees-over-the-step",
-        sentence="for dense features and every look-ahead, target and drafter together raise for "
-        "the same features with tolerance as when clamped",
-        build=_agrees_over_the_step,
-        witness={**INTERIOR_WITNESS},
-        ablations=(
-            Ablation("drafter-alone", build=partial(_agrees_over_the_step, target_first=False)),
-        ),
-    ),
-    Obligation(
-        claim="boundary-used-when-resident",
-        group=GROUP,
-        short_name="loses-rows-past-the-end",
-        sentence="of the positions that the drafter reads, clamping loses exactly those at or past "
-        "the processed end, resident or not",
-        build=_loses_rows_past_the_end,
-        witness={**AT_BOUNDARY_WITNESS, "position": 4},
-        ablations=(
-            Ablation("clamp-loses-nothing", build=partial(_loses_rows_past_the_end, clamped=False)),
-            Ablation("outside-the-window", drops=(POSITION_IN_WINDOW,)),
-        ),
-    ),
-    Obligation(
-        claim="interior-miss-raises",
-        group=GROUP,
-        short_name="differs-by-late-rows",
-        sentence="with masks, a step that passes with tolerance passes when clamped; the other way "
-        "round it fails exactly for a feature that starts before the processed end, has no row "
-        "for the target and has one for the drafter past that end",
-        build=_differs_by_late_rows,
-        witness={
-            **PREFILL_WITNESS,
-            "offset": 2,
-            "length": 4,
-            "is_embed": (False, False, True, True),
-        },
-        ablations=(
-            Ablation("masked-like-dense", build=partial(_differs_by_late_rows, like_dense=True)),
-        ),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

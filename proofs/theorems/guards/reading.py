@@ -11,7 +11,7 @@ matrix.
 from __future__ import annotations
 
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.guards.scene import (
     Span,
@@ -23,10 +23,11 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
+from proofs.theorems.theorem import Group, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, implies, max_, or_
 from spec.rules.scheduling import window_end
 
-GROUP = "reading"
+GROUP = Group("reading")
 
 LOOKS_AS_FAR = "scheduler-looks-as-far"
 ASKED_OR_REFUSED = "asked-or-refused"
@@ -66,7 +67,32 @@ class _Pass:
         return and_(realistic(self.span, self.step), counts(self.shift))
 
 
-def _looks_ahead(v: Vocabulary) -> Formula:
+_WITNESS = {
+    "num_computed_tokens": 0,
+    "num_scheduled_tokens": 4,
+    "look_ahead": 1,
+    "scheduler_lookahead": 1,
+    "cut_shift": 0,
+    "offset": 2,
+    "length": 4,
+    "position": 3,
+    "resident": True,
+}
+
+
+@theorem(
+    GROUP,
+    claim="drafter-resident-or-boundary",
+    sentence="a drafter that reads no further ahead than scheduling looks finds each row "
+    "resident, or at the boundary",
+    witness=_WITNESS,
+    ablations=(
+        without("nothing asked for", ASKED_OR_REFUSED),
+        without("the drafter reads further", LOOKS_AS_FAR),
+        without("a chunk that is cut late", CUT_NOT_LATE),
+    ),
+)
+def _shift_covers_the_drafter(v: Vocabulary) -> Formula:
     one = _Pass(v)
     return Formula(
         {
@@ -81,7 +107,18 @@ def _looks_ahead(v: Vocabulary) -> Formula:
     )
 
 
-def _cut_as_far(v: Vocabulary) -> Formula:
+@theorem(
+    GROUP,
+    claim="boundary-miss-tolerated",
+    sentence="where chunks also end as far before a refused feature as the drafter reads "
+    "ahead, it meets no missing row at all, and tolerance is not needed",
+    witness={**_WITNESS, "cut_shift": 1},
+    ablations=(
+        without("a chunk that ends at the feature", "cut-as-far-as-the-look-ahead"),
+        without("the drafter reads further", LOOKS_AS_FAR),
+    ),
+)
+def _shifted_cut_needs_no_tolerance(v: Vocabulary) -> Formula:
     one = _Pass(v)
     return Formula(
         {
@@ -96,7 +133,18 @@ def _cut_as_far(v: Vocabulary) -> Formula:
     )
 
 
-def _target_reads(v: Vocabulary) -> Formula:
+@theorem(
+    GROUP,
+    claim="target-resident",
+    sentence="what the target reads, and a drafter without a look-ahead, is resident whatever "
+    "the shift, the cut's shift and the tolerance are",
+    witness=_WITNESS,
+    ablations=(
+        without("nothing asked for", ASKED_OR_REFUSED),
+        without("a chunk that is cut late", CUT_NOT_LATE),
+    ),
+)
+def _target_needs_no_guard(v: Vocabulary) -> Formula:
     one = _Pass(v)
     return Formula(
         {
@@ -113,6 +161,17 @@ def _target_reads(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="drafter-resident-or-boundary",
+    sentence="of features without a mask the drafter meets no missing row but at the boundary "
+    "even if scheduling does not look ahead",
+    witness=_WITNESS,
+    ablations=(
+        without("a chunk that is cut late", CUT_NOT_LATE),
+        without("nothing asked for", "dense-and-asked-or-refused"),
+    ),
+)
 def _dense_needs_no_shift(v: Vocabulary) -> Formula:
     one = _Pass(v)
     # All positions of a dense feature take a row, so the first that is not yet computed does.
@@ -132,75 +191,5 @@ def _dense_needs_no_shift(v: Vocabulary) -> Formula:
     )
 
 
-_WITNESS = {
-    "num_computed_tokens": 0,
-    "num_scheduled_tokens": 4,
-    "look_ahead": 1,
-    "scheduler_lookahead": 1,
-    "cut_shift": 0,
-    "offset": 2,
-    "length": 4,
-    "position": 3,
-    "resident": True,
-}
-
-OBLIGATIONS = (
-    Obligation(
-        claim="drafter-resident-or-boundary",
-        group=GROUP,
-        short_name="shift-covers-the-drafter",
-        sentence="a drafter that reads no further ahead than scheduling looks finds each row "
-        "resident, or at the boundary",
-        build=_looks_ahead,
-        witness=_WITNESS,
-        ablations=(
-            Ablation("nothing asked for", (ASKED_OR_REFUSED,)),
-            Ablation("the drafter reads further", (LOOKS_AS_FAR,)),
-            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
-        ),
-    ),
-    Obligation(
-        claim="boundary-miss-tolerated",
-        group=GROUP,
-        short_name="shifted-cut-needs-no-tolerance",
-        sentence="where chunks also end as far before a refused feature as the drafter reads "
-        "ahead, it meets no missing row at all, and tolerance is not needed",
-        build=_cut_as_far,
-        witness={**_WITNESS, "cut_shift": 1},
-        ablations=(
-            Ablation("a chunk that ends at the feature", ("cut-as-far-as-the-look-ahead",)),
-            Ablation("the drafter reads further", (LOOKS_AS_FAR,)),
-        ),
-    ),
-    Obligation(
-        claim="target-resident",
-        group=GROUP,
-        short_name="target-needs-no-guard",
-        sentence="what the target reads, and a drafter without a look-ahead, is resident whatever "
-        "the shift, the cut's shift and the tolerance are",
-        build=_target_reads,
-        witness=_WITNESS,
-        ablations=(
-            Ablation("nothing asked for", (ASKED_OR_REFUSED,)),
-            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
-        ),
-    ),
-    Obligation(
-        claim="drafter-resident-or-boundary",
-        group=GROUP,
-        short_name="dense-needs-no-shift",
-        sentence="of features without a mask the drafter meets no missing row but at the boundary "
-        "even if scheduling does not look ahead",
-        build=_dense_needs_no_shift,
-        witness=_WITNESS,
-        ablations=(
-            Ablation("a chunk that is cut late", (CUT_NOT_LATE,)),
-            Ablation("nothing asked for", ("dense-and-asked-or-refused",)),
-        ),
-    ),
-)
-"""Every obligation of the group."""
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

@@ -6,10 +6,8 @@ counterexample is replayed on a real mask.
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     LOOK_AHEAD_NOT_NEGATIVE,
@@ -22,10 +20,11 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, not_
 from spec.rules import geometry
 
-GROUP = "rows"
+GROUP = Group("rows")
 
 NOT_TURNED_ROUND = "range-not-turned-round"
 TAKES_ROW = "position-takes-a-row"
@@ -38,6 +37,16 @@ STARTS_BEFORE_END = "feature-starts-before-processed-end"
 DRAFTER_READS = "drafter-reads-a-row"
 
 
+_MASK = (True, False, True, True)
+
+
+@theorem(
+    GROUP,
+    claim="row-range-exact",
+    sentence="the rows of a range of positions lie in the encoder output, in order",
+    witness={"start": 1, "end": 3, "length": 4, "is_embed": _MASK},
+    ablations=(without("range-turned-round", NOT_TURNED_ROUND),),
+)
 def _range_in_output(v: Vocabulary) -> Formula:
     start, end, length = integers(v, "start end length")
     mask = v.mask("is_embed", length)
@@ -49,6 +58,13 @@ def _range_in_output(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="row-range-exact",
+    sentence="an empty range of positions takes no row, at the mask's start too",
+    witness={"start": 0, "end": 0, "length": 4, "is_embed": _MASK},
+    ablations=(changed("negative-index", negative_index=True),),
+)
 def _empty_range_has_no_row(v: Vocabulary, negative_index: bool = False) -> Formula:
     """Rows before a position are looked up in cumulative sums at the position before it.
 
@@ -64,12 +80,18 @@ def _empty_range_has_no_row(v: Vocabulary, negative_index: bool = False) -> Form
     if negative_index:
         last = looked_up(end)
     return Formula(
-        {"range-empty": eq(start, end)},
-        eq(first, last),
-        counts(start, end - start, length - end),
+        {"range-empty": eq(start, end)}, eq(first, last), counts(start, end - start, length - end)
     )
 
 
+@theorem(
+    GROUP,
+    claim="row-range-exact",
+    sentence="a range that grows by a position grows by one row if the mask is true there, "
+    "else by none: with the empty range, rows are counted",
+    witness={"start": 0, "end": 2, "length": 4, "is_embed": _MASK},
+    ablations=(changed("mask-ignored", dense=True),),
+)
 def _one_row_for_each_true(v: Vocabulary, dense: bool = False) -> Formula:
     start, end, length = integers(v, "start end length")
     mask = v.mask("is_embed", length)
@@ -83,34 +105,49 @@ def _one_row_for_each_true(v: Vocabulary, dense: bool = False) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="rows-exact",
+    sentence="the row of every true position of a range is among the range's rows",
+    witness={"start": 1, "end": 3, "length": 4, "position": 2, "is_embed": _MASK},
+    ablations=(without("position-is-text", TAKES_ROW), without("position-elsewhere", INSIDE_RANGE)),
+)
 def _row_of_position_in_range(v: Vocabulary) -> Formula:
     start, end, length, position = integers(v, "start end length position")
     mask = v.mask("is_embed", length)
     first, last = geometry.row_range(mask, start, end)
     row = mask(position)
     return Formula(
-        {
-            INSIDE_RANGE: inside(position, (start, end)),
-            TAKES_ROW: mask.takes_row_at(position),
-        },
+        {INSIDE_RANGE: inside(position, (start, end)), TAKES_ROW: mask.takes_row_at(position)},
         and_(first <= row, row < last),
         counts(start, end - start, length - end),
     )
 
 
+@theorem(
+    GROUP,
+    claim="rows-exact",
+    sentence="a true position and a later one have different rows, in order",
+    witness={"position": 0, "later_position": 2, "length": 4, "is_embed": _MASK},
+    ablations=(without("position-is-text", TAKES_ROW),),
+)
 def _rows_are_distinct(v: Vocabulary) -> Formula:
     position, later, length = integers(v, "position later_position length")
     mask = v.mask("is_embed", length)
     return Formula(
-        {
-            "later": position < later,
-            TAKES_ROW: mask.takes_row_at(position),
-        },
+        {"later": position < later, TAKES_ROW: mask.takes_row_at(position)},
         mask(position) < mask(later),
         and_(counts(position, length - later - 1), mask.takes_row_at(later)),
     )
 
 
+@theorem(
+    GROUP,
+    claim="row-range-exact",
+    sentence="the rows of two adjacent ranges are those of the whole, none twice, none left out",
+    witness={"start": 0, "middle": 2, "resumed": 2, "end": 4, "length": 4, "is_embed": _MASK},
+    ablations=(without("gap-between", "ranges-adjacent"),),
+)
 def _adjacent_ranges_compose(v: Vocabulary) -> Formula:
     start, middle, resumed, end, length = integers(v, "start middle resumed end length")
     mask = v.mask("is_embed", length)
@@ -119,14 +156,25 @@ def _adjacent_ranges_compose(v: Vocabulary) -> Formula:
     whole = geometry.row_range(mask, start, end)
     return Formula(
         {"ranges-adjacent": eq(middle, resumed)},
-        and_(
-            eq(between, onward),
-            eq(whole[1] - whole[0], (between - first) + (last - onward)),
-        ),
+        and_(eq(between, onward), eq(whole[1] - whole[0], (between - first) + (last - onward))),
         counts(start, middle - start, resumed - middle, end - resumed, length - end),
     )
 
 
+@theorem(
+    GROUP,
+    claim="rows-exact",
+    sentence="the next step reads on at the row after the last one of this step",
+    witness={
+        **PREFILL_WITNESS,
+        "next_num_computed_tokens": 4,
+        "next_num_scheduled_tokens": 4,
+        "offset": 3,
+        "length": 4,
+        "is_embed": _MASK,
+    },
+    ablations=(without("progress-skips", NEXT_STEP_CONTINUES),),
+)
 def _steps_compose(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     computed, scheduled = integers(v, "next_num_computed_tokens next_num_scheduled_tokens")
@@ -153,6 +201,14 @@ def _steps_compose(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="interior-miss-raises",
+    sentence="of a dense feature that starts before the processed end, the target reads a row "
+    "whenever the drafter does: such a miss is the target's miss too",
+    witness={**PREFILL_WITNESS, "offset": 2, "length": 4, "is_embed": (True,) * 4},
+    ablations=(without("masked-feature", DENSE), without("boundary-feature", STARTS_BEFORE_END)),
+)
 def _interior_miss_is_targets(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     mask = v.mask("is_embed", span.length)
@@ -168,6 +224,17 @@ def _interior_miss_is_targets(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="drafter-resident-or-boundary",
+    sentence="of a feature that starts in the processed range with a row, the target reads a "
+    "row; where the first position takes none, the first row can be the drafter's alone",
+    witness={**PREFILL_WITNESS, "offset": 2, "length": 4, "is_embed": _MASK},
+    ablations=(
+        without("first-position-masked", FIRST_TAKES_ROW),
+        without("starts-elsewhere", STARTS_INSIDE),
+    ),
+)
 def _starting_inside_is_targets(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     mask = v.mask("is_embed", span.length)
@@ -181,121 +248,5 @@ def _starting_inside_is_targets(v: Vocabulary) -> Formula:
     )
 
 
-_MASK = (True, False, True, True)
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="row-range-exact",
-        group=GROUP,
-        short_name="range-in-output",
-        sentence="the rows of a range of positions lie in the encoder output, in order",
-        build=_range_in_output,
-        witness={"start": 1, "end": 3, "length": 4, "is_embed": _MASK},
-        ablations=(Ablation("range-turned-round", drops=(NOT_TURNED_ROUND,)),),
-    ),
-    Obligation(
-        claim="row-range-exact",
-        group=GROUP,
-        short_name="empty-range-has-no-row",
-        sentence="an empty range of positions takes no row, at the mask's start too",
-        build=_empty_range_has_no_row,
-        witness={"start": 0, "end": 0, "length": 4, "is_embed": _MASK},
-        ablations=(
-            Ablation("negative-index", build=partial(_empty_range_has_no_row, negative_index=True)),
-        ),
-    ),
-    Obligation(
-        claim="row-range-exact",
-        group=GROUP,
-        short_name="one-row-for-each-true",
-        sentence="a range that grows by a position grows by one row if the mask is true there, "
-        "else by none: with the empty range, rows are counted",
-        build=_one_row_for_each_true,
-        witness={"start": 0, "end": 2, "length": 4, "is_embed": _MASK},
-        ablations=(Ablation("mask-ignored", build=partial(_one_row_for_each_true, dense=True)),),
-    ),
-    Obligation(
-        claim="rows-exact",
-        group=GROUP,
-        short_name="row-of-position-in-range",
-        sentence="the row of every true position of a range is among the range's rows",
-        build=_row_of_position_in_range,
-        witness={"start": 1, "end": 3, "length": 4, "position": 2, "is_embed": _MASK},
-        ablations=(
-            Ablation("position-is-text", drops=(TAKES_ROW,)),
-            Ablation("position-elsewhere", drops=(INSIDE_RANGE,)),
-        ),
-    ),
-    Obligation(
-        claim="rows-exact",
-        group=GROUP,
-        short_name="rows-are-distinct",
-        sentence="a true position and a later one have different rows, in order",
-        build=_rows_are_distinct,
-        witness={"position": 0, "later_position": 2, "length": 4, "is_embed": _MASK},
-        ablations=(Ablation("position-is-text", drops=(TAKES_ROW,)),),
-    ),
-    Obligation(
-        claim="row-range-exact",
-        group=GROUP,
-        short_name="adjacent-ranges-compose",
-        sentence="the rows of two adjacent ranges are those of the whole, none twice, none left "
-        "out",
-        build=_adjacent_ranges_compose,
-        witness={
-            "start": 0,
-            "middle": 2,
-            "resumed": 2,
-            "end": 4,
-            "length": 4,
-            "is_embed": _MASK,
-        },
-        ablations=(Ablation("gap-between", drops=("ranges-adjacent",)),),
-    ),
-    Obligation(
-        claim="rows-exact",
-        group=GROUP,
-        short_name="steps-compose",
-        sentence="the next step reads on at the row after the last one of this step",
-        build=_steps_compose,
-        witness={
-            **PREFILL_WITNESS,
-            "next_num_computed_tokens": 4,
-            "next_num_scheduled_tokens": 4,
-            "offset": 3,
-            "length": 4,
-            "is_embed": _MASK,
-        },
-        ablations=(Ablation("progress-skips", drops=(NEXT_STEP_CONTINUES,)),),
-    ),
-    Obligation(
-        claim="interior-miss-raises",
-        group=GROUP,
-        short_name="interior-miss-is-targets",
-        sentence="of a dense feature that starts before the processed end, the target reads a row "
-        "whenever the drafter does: such a miss is the target's miss too",
-        build=_interior_miss_is_targets,
-        witness={**PREFILL_WITNESS, "offset": 2, "length": 4, "is_embed": (True,) * 4},
-        ablations=(
-            Ablation("masked-feature", drops=(DENSE,)),
-            Ablation("boundary-feature", drops=(STARTS_BEFORE_END,)),
-        ),
-    ),
-    Obligation(
-        claim="drafter-resident-or-boundary",
-        group=GROUP,
-        short_name="starting-inside-is-targets",
-        sentence="of a feature that starts in the processed range with a row, the target reads a "
-        "row; where the first position takes none, the first row can be the drafter's alone",
-        build=_starting_inside_is_targets,
-        witness={**PREFILL_WITNESS, "offset": 2, "length": 4, "is_embed": _MASK},
-        ablations=(
-            Ablation("first-position-masked", drops=(FIRST_TAKES_ROW,)),
-            Ablation("starts-elsewhere", drops=(STARTS_INSIDE,)),
-        ),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

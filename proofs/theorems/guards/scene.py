@@ -11,9 +11,7 @@ from spec.rules import geometry
 from spec.rules.geometry import Window, drafter_window, processed_end, target_window
 
 LOOK_AHEAD_NOT_NEGATIVE = "look-ahead-not-negative"
-
 FREED = "reference-dropped"
-
 STEP_NOT_EMPTY = "step-not-empty"
 FEATURES_NOT_EMPTY = "features-not-empty"
 SORTED_DISJOINT = "features-sorted-disjoint"
@@ -84,9 +82,7 @@ def counts(*terms: IntTerm) -> BoolTerm:
 def realistic(span: Span, step: Step) -> BoolTerm:
     """A feature and a step as an engine has them."""
     return and_(
-        counts(span.offset, step.computed, step.look_ahead),
-        span.length >= 1,
-        step.scheduled >= 1,
+        counts(span.offset, step.computed, step.look_ahead), span.length >= 1, step.scheduled >= 1
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     FEATURES_NOT_EMPTY,
@@ -19,11 +17,12 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, and_, iff, min_
 from spec.rules import geometry
 from spec.rules.geometry import Window
 
-GROUP = "slices"
+GROUP = Group("slices")
 
 SELECTED = "feature-selected"
 
@@ -36,6 +35,26 @@ def _slice(span: Span, step: Step) -> Window:
     return geometry.slice_bounds(span.offset, span.length, *step.drafter)
 
 
+_EMPTY_FEATURE = without("empty-feature", FEATURES_NOT_EMPTY)
+_EMPTY_STEP = without("empty-step", STEP_NOT_EMPTY)
+_NOT_SELECTED = without("not-selected", SELECTED)
+
+_WITNESS = {
+    "num_computed_tokens": 2,
+    "num_scheduled_tokens": 4,
+    "look_ahead": 1,
+    "offset": 4,
+    "length": 4,
+}
+
+
+@theorem(
+    GROUP,
+    claim="no-error",
+    sentence="the slice of a selected feature is not empty",
+    witness={**_WITNESS},
+    ablations=(_EMPTY_FEATURE, _EMPTY_STEP, _NOT_SELECTED),
+)
 def _never_empty(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     low, high = _slice(span, step)
@@ -50,6 +69,13 @@ def _never_empty(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="no-error",
+    sentence="the slice of a selected feature lies in the feature and is not turned round",
+    witness={**_WITNESS},
+    ablations=(_NOT_SELECTED,),
+)
 def _in_range(v: Vocabulary) -> Formula:
     step, span = a_step(v), a_span(v)
     low, high = _slice(span, step)
@@ -63,6 +89,13 @@ def _in_range(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="rows-exact",
+    sentence="the slice holds exactly the feature's positions inside the window",
+    witness={**_WITNESS, "position": 5},
+    ablations=(changed("start-not-cut", cut=False),),
+)
 def _exactly_the_window(v: Vocabulary, cut: bool = True) -> Formula:
     step, span = a_step(v), a_span(v)
     position = v.integer("position")
@@ -79,6 +112,13 @@ def _exactly_the_window(v: Vocabulary, cut: bool = True) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="mask-exact",
+    sentence="the mask's positions of a selected feature lie in its request's part of the batch",
+    witness={**_WITNESS, "query_start": 3},
+    ablations=(changed("start-unshifted", shifted=False),),
+)
 def _lands_in_its_request(v: Vocabulary, shifted: bool = True) -> Formula:
     step, span = a_step(v), a_span(v)
     query_start = v.integer("query_start")
@@ -91,6 +131,14 @@ def _lands_in_its_request(v: Vocabulary, shifted: bool = True) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="mask-exact",
+    sentence="the slices of two disjoint features of a request take different positions of the "
+    "batch, in the order of the features",
+    witness={**_WITNESS, "offset": 1, "length": 4, "next_offset": 5, "next_length": 3},
+    ablations=(without("nested-features", SORTED_DISJOINT),),
+)
 def _features_do_not_collide(v: Vocabulary) -> Formula:
     step, left = a_step(v), a_span(v)
     right = Span(*integers(v, "next_offset next_length"))
@@ -109,69 +157,5 @@ def _features_do_not_collide(v: Vocabulary) -> Formula:
     )
 
 
-_EMPTY_FEATURE = Ablation("empty-feature", drops=(FEATURES_NOT_EMPTY,))
-_EMPTY_STEP = Ablation("empty-step", drops=(STEP_NOT_EMPTY,))
-_NOT_SELECTED = Ablation("not-selected", drops=(SELECTED,))
-_WITNESS = {
-    "num_computed_tokens": 2,
-    "num_scheduled_tokens": 4,
-    "look_ahead": 1,
-    "offset": 4,
-    "length": 4,
-}
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="no-error",
-        group=GROUP,
-        short_name="never-empty",
-        sentence="the slice of a selected feature is not empty",
-        build=_never_empty,
-        witness={**_WITNESS},
-        ablations=(_EMPTY_FEATURE, _EMPTY_STEP, _NOT_SELECTED),
-    ),
-    Obligation(
-        claim="no-error",
-        group=GROUP,
-        short_name="in-range",
-        sentence="the slice of a selected feature lies in the feature and is not turned round",
-        build=_in_range,
-        witness={**_WITNESS},
-        ablations=(_NOT_SELECTED,),
-    ),
-    Obligation(
-        claim="rows-exact",
-        group=GROUP,
-        short_name="exactly-the-window",
-        sentence="the slice holds exactly the feature's positions inside the window",
-        build=_exactly_the_window,
-        witness={**_WITNESS, "position": 5},
-        ablations=(Ablation("start-not-cut", build=partial(_exactly_the_window, cut=False)),),
-    ),
-    Obligation(
-        claim="mask-exact",
-        group=GROUP,
-        short_name="lands-in-its-request",
-        sentence="the mask's positions of a selected feature lie in its request's part of the "
-        "batch",
-        build=_lands_in_its_request,
-        witness={**_WITNESS, "query_start": 3},
-        ablations=(
-            Ablation("start-unshifted", build=partial(_lands_in_its_request, shifted=False)),
-        ),
-    ),
-    Obligation(
-        claim="mask-exact",
-        group=GROUP,
-        short_name="features-do-not-collide",
-        sentence="the slices of two disjoint features of a request take different positions of the "
-        "batch, in the order of the features",
-        build=_features_do_not_collide,
-        witness={**_WITNESS, "offset": 1, "length": 4, "next_offset": 5, "next_length": 3},
-        ablations=(Ablation("nested-features", drops=(SORTED_DISJOINT,)),),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

@@ -10,10 +10,8 @@ nests in another.
 
 from __future__ import annotations
 
-from functools import partial
-
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     FEATURES_NOT_EMPTY,
@@ -22,21 +20,30 @@ from proofs.theorems.guards.scene import (
     a_span,
     counts,
 )
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import IntTerm, and_, iff, ite, or_
 from spec.rules import free as rules
 from spec.rules import geometry
 
-GROUP = "window"
+GROUP = Group("window")
+
+_EMPTY = (without("empty-feature", FEATURES_NOT_EMPTY), without("empty-step", STEP_NOT_EMPTY))
+
+_SPAN = {"offset": 4, "length": 4, "start": 2, "end": 6}
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="the two-comparison overlap test means that feature and window share a position",
+    witness={**_SPAN},
+    ablations=_EMPTY,
+)
 def _overlap_is_meeting(v: Vocabulary) -> Formula:
     span = a_span(v)
     start, end = integers(v, "start end")
     return Formula(
-        {
-            FEATURES_NOT_EMPTY: span.length >= 1,
-            STEP_NOT_EMPTY: end - start >= 1,
-        },
+        {FEATURES_NOT_EMPTY: span.length >= 1, STEP_NOT_EMPTY: end - start >= 1},
         iff(
             geometry.overlaps(span.offset, span.length, start, end),
             geometry.meets(span.offset, span.length, start, end),
@@ -45,14 +52,19 @@ def _overlap_is_meeting(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="the two conditions of the search keep exactly the features that share a position "
+    "with the window",
+    witness={**_SPAN},
+    ablations=_EMPTY,
+)
 def _selected_is_meeting(v: Vocabulary) -> Formula:
     span = a_span(v)
     start, end = integers(v, "start end")
     return Formula(
-        {
-            FEATURES_NOT_EMPTY: span.length >= 1,
-            STEP_NOT_EMPTY: end - start >= 1,
-        },
+        {FEATURES_NOT_EMPTY: span.length >= 1, STEP_NOT_EMPTY: end - start >= 1},
         iff(
             rules.selected_by_window_search(span.offset, span.length, start, end),
             geometry.meets(span.offset, span.length, start, end),
@@ -61,6 +73,16 @@ def _selected_is_meeting(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="features whose neighbours are disjoint are disjoint at any distance (induction step)",
+    witness={"first_end": 4, "offset": 4, "length": 4, "next_offset": 9},
+    ablations=(
+        without("negative-length", "length-not-negative"),
+        without("next-overlaps", "next-is-disjoint"),
+    ),
+)
 def _neighbours_suffice(v: Vocabulary) -> Formula:
     first_end, offset, length, next_offset = integers(v, "first_end offset length next_offset")
     return Formula(
@@ -73,6 +95,16 @@ def _neighbours_suffice(v: Vocabulary) -> Formula:
     )
 
 
+_NESTED = without("nested-features", SORTED_DISJOINT)
+
+
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="the ends of sorted, disjoint features are sorted as well",
+    witness={"left_offset": 0, "left_length": 4, "right_offset": 4, "right_length": 4},
+    ablations=(_NESTED,),
+)
 def _ends_increase(v: Vocabulary) -> Formula:
     left, left_length, right, right_length = integers(
         v, "left_offset left_length right_offset right_length"
@@ -87,6 +119,14 @@ def _ends_increase(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="of any number of features, those between the two places found are exactly those "
+    "that share a position with the window",
+    witness={**_SPAN, "index": 1, "first": 1, "last": 2},
+    ablations=(*_EMPTY, changed("ends-at-start", beyond_start=0)),
+)
 def _places_select_overlapping(v: Vocabulary, beyond_start: int = 1) -> Formula:
     index, first, last = integers(v, "index first last")
     span = a_span(v)
@@ -99,13 +139,24 @@ def _places_select_overlapping(v: Vocabulary, beyond_start: int = 1) -> Formula:
             "last-place-found": iff(index < last, span.offset < end),
         },
         iff(
-            and_(first <= index, index < last),
-            geometry.meets(span.offset, span.length, start, end),
+            and_(first <= index, index < last), geometry.meets(span.offset, span.length, start, end)
         ),
         counts(index, span.offset, span.length, start, end - start),
     )
 
 
+@theorem(
+    GROUP,
+    claim="window-exact",
+    sentence="the search among two sorted, disjoint features, written out, selects exactly "
+    "those that share a position with the window",
+    witness={"a_offset": 0, "a_length": 4, "b_offset": 4, "b_length": 4, "start": 3, "end": 5},
+    ablations=(
+        _NESTED,
+        changed("unsorted-features", drops=(SORTED_DISJOINT,), offsets_sorted=False),
+        *_EMPTY,
+    ),
+)
 def _search_selects_overlapping(v: Vocabulary, offsets_sorted: bool = True) -> Formula:
     a_offset, a_length, b_offset, b_length = integers(v, "a_offset a_length b_offset b_length")
     start, end = integers(v, "start end")
@@ -133,95 +184,5 @@ def _search_selects_overlapping(v: Vocabulary, offsets_sorted: bool = True) -> F
     )
 
 
-_EMPTY = (
-    Ablation("empty-feature", drops=(FEATURES_NOT_EMPTY,)),
-    Ablation("empty-step", drops=(STEP_NOT_EMPTY,)),
-)
-_NESTED = Ablation("nested-features", drops=(SORTED_DISJOINT,))
-_SPAN = {"offset": 4, "length": 4, "start": 2, "end": 6}
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="overlap-is-meeting",
-        sentence="the two-comparison overlap test means that feature and window share a position",
-        build=_overlap_is_meeting,
-        witness={**_SPAN},
-        ablations=_EMPTY,
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="selected-is-meeting",
-        sentence="the two conditions of the search keep exactly the features that share a position "
-        "with the window",
-        build=_selected_is_meeting,
-        witness={**_SPAN},
-        ablations=_EMPTY,
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="neighbours-suffice",
-        sentence="features whose neighbours are disjoint are disjoint at any distance "
-        "(induction step)",
-        build=_neighbours_suffice,
-        witness={"first_end": 4, "offset": 4, "length": 4, "next_offset": 9},
-        ablations=(
-            Ablation("negative-length", drops=("length-not-negative",)),
-            Ablation("next-overlaps", drops=("next-is-disjoint",)),
-        ),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="ends-increase",
-        sentence="the ends of sorted, disjoint features are sorted as well",
-        build=_ends_increase,
-        witness={"left_offset": 0, "left_length": 4, "right_offset": 4, "right_length": 4},
-        ablations=(_NESTED,),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="places-select-overlapping",
-        sentence="of any number of features, those between the two places found are exactly those "
-        "that share a position with the window",
-        build=_places_select_overlapping,
-        witness={**_SPAN, "index": 1, "first": 1, "last": 2},
-        ablations=(
-            *_EMPTY,
-            Ablation("ends-at-start", build=partial(_places_select_overlapping, beyond_start=0)),
-        ),
-    ),
-    Obligation(
-        claim="window-exact",
-        group=GROUP,
-        short_name="search-selects-overlapping",
-        sentence="the search among two sorted, disjoint features, written out, selects exactly "
-        "those that share a position with the window",
-        build=_search_selects_overlapping,
-        witness={
-            "a_offset": 0,
-            "a_length": 4,
-            "b_offset": 4,
-            "b_length": 4,
-            "start": 3,
-            "end": 5,
-        },
-        ablations=(
-            _NESTED,
-            Ablation(
-                "unsorted-features",
-                drops=(SORTED_DISJOINT,),
-                build=partial(_search_selects_overlapping, offsets_sorted=False),
-            ),
-            *_EMPTY,
-        ),
-    ),
-)
-
-
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.progress.scene import (
     ASKS_FOR_TOKENS,
     AT_THE_STOP,
     BEFORE_THE_STOP,
     GOES_ON,
-    GROUP,
+    NAME,
     REACHED,
     STOPS,
     WINDOW_REACHES,
 )
-from spec.algebra import IntTerm, and_, eq, min_, not_
+from proofs.theorems.theorem import Group, changed, theorem, without
+from spec.algebra import IntTerm, and_, eq, iff, min_, not_
+from spec.rules.scheduling import has_room, limited_by_threshold, refused_cut
 from spec.rules.stop_conditions import (
     chunks_below_shift_stop,
+    item_never_fits,
+    padded_decode_breaks,
     whole_item_stops,
 )
-from spec.rules.stopping_passes import tokens_after_reservation, tokens_before_whole_item
+from spec.rules.stopping_passes import Room, tokens_after_reservation, tokens_before_whole_item
+
+PART = Group(NAME)
 
 # A whole item
 
@@ -52,7 +58,30 @@ class _Whole:
         return self.offset - min_(self.offset - self.start, self.cut)
 
 
-def _whole_stays(v: Vocabulary) -> Formula:
+_WHOLE = {
+    "start": 0,
+    "num_computed_tokens": 0,
+    "offset": 1,
+    "length": 4,
+    "num_prompt_tokens": 6,
+    "chunk_limit": 4,
+    "window_shift": 1,
+    "cut_shift": 1,
+    "spares_start": True,
+}
+
+"""A[1,5) of 6 with a token budget of 4 and a drafter."""
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="an item that must not be split and, with the cut's shift before it, exceeds a "
+    "chunk: at that shift before it a pass runs nothing",
+    witness=_WHOLE,
+    ablations=(without("condition-fails", STOPS), without("elsewhere", AT_THE_STOP)),
+)
+def _whole_item_stays(v: Vocabulary) -> Formula:
     whole = _Whole(v)
     return Formula(
         {
@@ -68,7 +97,14 @@ def _whole_stays(v: Vocabulary) -> Formula:
     )
 
 
-def _whole_gets_there(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="with the same condition, each pass before that raises progress, up to there at most",
+    witness={**_WHOLE, "offset": 3, "num_prompt_tokens": 8},
+    ablations=(without("condition-fails", STOPS), without("window-ends-short", WINDOW_REACHES)),
+)
+def _whole_item_gets_there(v: Vocabulary) -> Formula:
     whole = _Whole(v)
     return Formula(
         {
@@ -83,7 +119,14 @@ def _whole_gets_there(v: Vocabulary) -> Formula:
     )
 
 
-def _whole_goes_on(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="without that condition every pass of the prompt runs a token",
+    witness={**_WHOLE, "chunk_limit": 5},
+    ablations=(without("condition-holds", GOES_ON), without("starts-behind", REACHED)),
+)
+def _whole_item_goes_on(v: Vocabulary) -> Formula:
     whole = _Whole(v)
     return Formula(
         {
@@ -115,19 +158,37 @@ class _Short:
         self.realistic = and_(self.progress >= 0, self.shift >= 1)
 
 
-def _short_stay(v: Vocabulary) -> Formula:
+_SHORT = {"num_computed_tokens": 0, "num_prompt_tokens": 2, "chunk_limit": 1, "window_shift": 2}
+
+"""Text of 2 with a threshold of 1 and a drafter of two modules."""
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="with the reservation and chunks below the shift: in the prompt's last shift a "
+    "pass runs nothing",
+    witness=_SHORT,
+    ablations=(without("condition-fails", STOPS), without("earlier", AT_THE_STOP)),
+)
+def _short_chunks_stay(v: Vocabulary) -> Formula:
     short = _Short(v)
     return Formula(
-        {
-            STOPS: short.stops,
-            AT_THE_STOP: short.left <= short.shift,
-        },
+        {STOPS: short.stops, AT_THE_STOP: short.left <= short.shift},
         eq(short.tokens, 0),
         and_(short.realistic, short.limit >= 1),
     )
 
 
-def _short_get_there(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="with the same condition each pass before that runs a token, and the condition "
+    "still holds",
+    witness={**_SHORT, "num_prompt_tokens": 4},
+    ablations=(without("condition-fails", STOPS),),
+)
+def _short_chunks_get_there(v: Vocabulary) -> Formula:
     short = _Short(v)
     left = short.left - short.tokens
     return Formula(
@@ -141,7 +202,15 @@ def _short_get_there(v: Vocabulary) -> Formula:
     )
 
 
-def _short_go_on(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="without that condition every pass of the prompt runs a token, and the condition "
+    "still fails",
+    witness={**_SHORT, "chunk_limit": 2},
+    ablations=(without("condition-holds", GOES_ON),),
+)
+def _short_chunks_go_on(v: Vocabulary) -> Formula:
     short = _Short(v)
     left = short.left - short.tokens
     return Formula(
@@ -155,97 +224,47 @@ def _short_go_on(v: Vocabulary) -> Formula:
     )
 
 
-_WHOLE = {
-    "start": 0,
-    "num_computed_tokens": 0,
-    "offset": 1,
-    "length": 4,
-    "num_prompt_tokens": 6,
-    "chunk_limit": 4,
-    "window_shift": 1,
-    "cut_shift": 1,
-    "spares_start": True,
-}
-"""A[1,5) of 6 with a token budget of 4 and a drafter."""
+# What stops an engine by itself: an item that never fits, a padded decode that is cut.
 
-_SHORT = {
-    "num_computed_tokens": 0,
-    "num_prompt_tokens": 2,
-    "chunk_limit": 1,
-    "window_shift": 2,
-}
-"""Text of 2 with a threshold of 1 and a drafter of two modules."""
 
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="whole-item-stays",
-        sentence="an item that must not be split and, with the cut's shift before it, exceeds a "
-        "chunk: at that shift before it a pass runs nothing",
-        build=_whole_stays,
-        witness=_WHOLE,
-        ablations=(
-            Ablation("condition-fails", drops=(STOPS,)),
-            Ablation("elsewhere", drops=(AT_THE_STOP,)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="whole-item-gets-there",
-        sentence="with the same condition, each pass before that raises progress, up to there at "
-        "most",
-        build=_whole_gets_there,
-        witness={**_WHOLE, "offset": 3, "num_prompt_tokens": 8},
-        ablations=(
-            Ablation("condition-fails", drops=(STOPS,)),
-            Ablation("window-ends-short", drops=(WINDOW_REACHES,)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="whole-item-goes-on",
-        sentence="without that condition every pass of the prompt runs a token",
-        build=_whole_goes_on,
-        witness={**_WHOLE, "chunk_limit": 5},
-        ablations=(
-            Ablation("condition-holds", drops=(GOES_ON,)),
-            Ablation("starts-behind", drops=(REACHED,)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="short-chunks-stay",
-        sentence="with the reservation and chunks below the shift: in the prompt's last shift a "
-        "pass runs nothing",
-        build=_short_stay,
-        witness=_SHORT,
-        ablations=(
-            Ablation("condition-fails", drops=(STOPS,)),
-            Ablation("earlier", drops=(AT_THE_STOP,)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="short-chunks-get-there",
-        sentence="with the same condition each pass before that runs a token, and the condition "
-        "still holds",
-        build=_short_get_there,
-        witness={**_SHORT, "num_prompt_tokens": 4},
-        ablations=(Ablation("condition-fails", drops=(STOPS,)),),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="short-chunks-go-on",
-        sentence="without that condition every pass of the prompt runs a token, and the condition "
-        "still fails",
-        build=_short_go_on,
-        witness={**_SHORT, "chunk_limit": 2},
-        ablations=(Ablation("condition-holds", drops=(GOES_ON,)),),
-    ),
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="an item is refused by an empty book exactly if it has more rows than the cache "
+    "or the encoder budget, and then a request that stands before it runs nothing",
+    witness={"rows": 4, "cache_size": 3, "encoder_budget": 4, "offset": 0, "num_asked_tokens": 4},
+    ablations=(without("negative-chunk", ASKS_FOR_TOKENS),),
 )
+def _item_never_fits(v: Vocabulary) -> Formula:
+    """Nothing else is held or chosen, and the request stands before the item."""
+    rows, cache, budget, offset, asked = integers(
+        v, "rows cache_size encoder_budget offset num_asked_tokens"
+    )
+    refused = not_(has_room(rows, budget, 0, cache))
+    tokens = refused_cut(offset, offset, asked, 0)
+    return Formula(
+        {ASKS_FOR_TOKENS: asked >= 1},
+        and_(iff(item_never_fits(rows, Room(cache, budget)), refused), eq(tokens, 0)),
+        and_(rows >= 1, offset >= 0),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-error",
+    sentence="a decode padded with drafts is cut, which an assertion forbids, exactly if the "
+    "threshold on long prefills is at most the number of drafts",
+    witness={"num_speculative_tokens": 1, "long_prefill_token_threshold": 1},
+    ablations=(changed("drafts-alone", num_sampled=0),),
+)
+def _padded_decode_breaks(v: Vocabulary, num_sampled: int = 1) -> Formula:
+    drafts, threshold = integers(v, "num_speculative_tokens long_prefill_token_threshold")
+    padded = num_sampled + drafts
+    return Formula(
+        {},
+        iff(
+            padded_decode_breaks(drafts, threshold),
+            not_(eq(limited_by_threshold(padded, threshold), padded)),
+        ),
+        and_(drafts >= 0, threshold >= 0),
+    )

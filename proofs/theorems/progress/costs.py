@@ -8,19 +8,28 @@ drafter reads past the processed end, never more than its look-ahead (``toleranc
 
 from __future__ import annotations
 
-from functools import partial
-
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import LOOK_AHEAD_NOT_NEGATIVE
-from proofs.theorems.progress.scene import GROUP
+from proofs.theorems.progress.scene import NAME
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, max_, min_, not_
 from spec.rules import free as rules
 from spec.rules import geometry
 from spec.rules.stopping_passes import Item, is_still_held
 
+PART = Group(NAME)
 
-def _margin(v: Vocabulary, less: int = 0) -> Formula:
+
+@theorem(
+    PART,
+    claim="held-until-last-use",
+    sentence="a margin holds a reference longer exactly while progress is less than the margin "
+    "past the item's end",
+    witness={"offset": 0, "length": 4, "num_computed_tokens": 4, "margin": 1},
+    ablations=(changed("one-token-less", less=1),),
+)
+def _margin_costs(v: Vocabulary, less: int = 0) -> Formula:
     offset, length, progress, margin = integers(v, "offset length num_computed_tokens margin")
     item = Item(offset, length, 0)
     longer = and_(is_still_held(item, margin, progress), not_(is_still_held(item, 0, progress)))
@@ -31,7 +40,24 @@ def _margin(v: Vocabulary, less: int = 0) -> Formula:
     )
 
 
-def _tolerance(v: Vocabulary, tolerates_inside: bool = False) -> Formula:
+@theorem(
+    PART,
+    claim="boundary-miss-tolerated",
+    sentence="a tolerated miss leaves to token embeddings the positions that the drafter reads "
+    "of the feature, at most its look-ahead, and none of a feature that starts further ahead",
+    witness={
+        "offset": 4,
+        "length": 4,
+        "num_computed_tokens": 0,
+        "num_scheduled_tokens": 4,
+        "look_ahead": 1,
+    },
+    ablations=(
+        changed("inside-too", tolerates_inside=True),
+        without("drafter-looks-back", LOOK_AHEAD_NOT_NEGATIVE),
+    ),
+)
+def _tolerance_costs(v: Vocabulary, tolerates_inside: bool = False) -> Formula:
     """A dense feature that the drafter's gather skips, and what it reads of it."""
     offset, length, computed, scheduled, look_ahead = integers(
         v, "offset length num_computed_tokens num_scheduled_tokens look_ahead"
@@ -45,47 +71,9 @@ def _tolerance(v: Vocabulary, tolerates_inside: bool = False) -> Formula:
         tolerated = offset >= processed - 1
     ahead = max_(min_(offset + length, end) - max_(offset, start), 0)
     return Formula(
-        {
-            "miss-tolerated": tolerated,
-            LOOK_AHEAD_NOT_NEGATIVE: look_ahead >= 0,
-        },
+        {"miss-tolerated": tolerated, LOOK_AHEAD_NOT_NEGATIVE: look_ahead >= 0},
         and_(
-            eq(lost, ahead),
-            lost <= look_ahead,
-            implies(lost >= 1, offset < processed + look_ahead),
+            eq(lost, ahead), lost <= look_ahead, implies(lost >= 1, offset < processed + look_ahead)
         ),
         and_(offset >= 0, length >= 1, computed >= 0, scheduled >= 1),
     )
-
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="held-until-last-use",
-        group=GROUP,
-        short_name="margin-costs",
-        sentence="a margin holds a reference longer exactly while progress is less than the margin "
-        "past the item's end",
-        build=_margin,
-        witness={"offset": 0, "length": 4, "num_computed_tokens": 4, "margin": 1},
-        ablations=(Ablation("one-token-less", build=partial(_margin, less=1)),),
-    ),
-    Obligation(
-        claim="boundary-miss-tolerated",
-        group=GROUP,
-        short_name="tolerance-costs",
-        sentence="a tolerated miss leaves to token embeddings the positions that the drafter reads "
-        "of the feature, at most its look-ahead, and none of a feature that starts further ahead",
-        build=_tolerance,
-        witness={
-            "offset": 4,
-            "length": 4,
-            "num_computed_tokens": 0,
-            "num_scheduled_tokens": 4,
-            "look_ahead": 1,
-        },
-        ablations=(
-            Ablation("inside-too", build=partial(_tolerance, tolerates_inside=True)),
-            Ablation("drafter-looks-back", drops=(LOOK_AHEAD_NOT_NEGATIVE,)),
-        ),
-    ),
-)

@@ -9,8 +9,7 @@ from proofs.theorems.guards.scene import SORTED_DISJOINT
 from spec.algebra import BoolTerm, IntTerm, and_, implies, not_, or_
 from spec.rules.stopping_passes import Item, PairState, Room, Shifts, is_still_held
 
-GROUP = "progress"
-
+NAME = "progress"
 FITS_ALONE = "everything-fits-alone"
 ASKS_FOR_TOKENS = "asks-for-tokens"
 WINDOW_REACHES = "window-reaches-past-the-cut"

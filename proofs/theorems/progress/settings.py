@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
-from proofs.theorems.progress.scene import FITS_ALONE, GROUP
+from proofs.theorems.progress.scene import FITS_ALONE, NAME
+from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, iff, implies, max_, min_
 from spec.rules.scheduling import has_room
-from spec.rules.stop_conditions import (
-    chunks_below_shift_stop,
-    neighbours_stop,
-    whole_item_stops,
-)
+from spec.rules.stop_conditions import chunks_below_shift_stop, neighbours_stop, whole_item_stops
 from spec.rules.stop_settings import (
     most_rows_in_reach,
     neighbours_can_stop,
@@ -23,11 +18,34 @@ from spec.rules.stop_settings import (
 )
 from spec.rules.stopping_passes import Item, Shifts
 
+PART = Group(NAME)
+
 _ROWS = "rows-at-most-tokens"
 _LARGEST = "no-item-larger"
 _STEP = "those-behind-it"
 
 
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="disjoint items that end in the last q tokens before a position have at most the "
+    "largest item's rows and q - 1 more",
+    witness={
+        "position": 5,
+        "reach": 2,
+        "largest_rows": 4,
+        "offset": 0,
+        "length": 4,
+        "rows": 4,
+        "rows_behind": 1,
+        "begin_of_those_behind": 4,
+    },
+    ablations=(
+        without("more-rows-than-tokens", _ROWS),
+        without("overlapping-items", SORTED_DISJOINT),
+        without("out-of-reach", "ends-in-reach"),
+    ),
+)
 def _rows_in_reach(v: Vocabulary) -> Formula:
     """Step of an induction over items, from the position backwards."""
     position, reach, largest = integers(v, "position reach largest_rows")
@@ -49,6 +67,17 @@ def _rows_in_reach(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where that many rows and the largest item do not fit the cache, one item, single "
+    "tokens behind it and the largest item make such a prompt",
+    witness={"cache_size": 8, "largest_rows": 4, "reach": 2},
+    ablations=(
+        without("larger-than-the-cache", FITS_ALONE),
+        without("everything-fits", "settings-allow-it"),
+    ),
+)
 def _reach_is_attained(v: Vocabulary) -> Formula:
     """One more row than the cache has: an item, tokens of one row each, and the largest item."""
     cache, largest, reach = integers(v, "cache_size largest_rows reach")
@@ -72,6 +101,14 @@ def _reach_is_attained(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where two of the largest items do not fit the cache, two items side by side stop "
+    "under any margin and any shift of the cut",
+    witness={"cache_size": 7, "largest_rows": 4, "margin": 0, "cut_shift": 1},
+    ablations=(without("two-fit", "two-do-not-fit"), without("neither", "held-or-shifted")),
+)
 def _pair_is_attained(v: Vocabulary) -> Formula:
     """Two items side by side, as large as need be."""
     cache, largest, margin, shift = integers(v, "cache_size largest_rows margin cut_shift")
@@ -89,6 +126,15 @@ def _pair_is_attained(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where the largest item and one row less than the shift do not fit the cache, an "
+    "item and single tokens at the prompt's end stop under the reservation: all of them end, "
+    "and the last one starts, in the last shift",
+    witness={"cache_size": 4, "largest_rows": 4, "window_shift": 2},
+    ablations=(without("everything-fits", "settings-allow-it"), without("empty-items", FITS_ALONE)),
+)
 def _near_the_end_is_attained(v: Vocabulary) -> Formula:
     """A prompt of one more row than the cache has: an item, and tokens of one row each."""
     cache, largest, shift = integers(v, "cache_size largest_rows window_shift")
@@ -105,7 +151,22 @@ def _near_the_end_is_attained(v: Vocabulary) -> Formula:
     )
 
 
-def _whole_is_exact(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="some whole item up to the largest stops exactly if the largest does, the cut's "
+    "shift from the start",
+    witness={
+        "largest_item": 4,
+        "length": 4,
+        "lead": 1,
+        "chunk_limit": 4,
+        "cut_shift": 1,
+        "spares_start": True,
+    },
+    ablations=(without("a-larger-item", _LARGEST),),
+)
+def _whole_items_are_exact(v: Vocabulary) -> Formula:
     """Over all items up to the largest and all places: the worst one decides."""
     largest, length, lead, limit, cut = integers(
         v, "largest_item length lead chunk_limit cut_shift"
@@ -121,7 +182,15 @@ def _whole_is_exact(v: Vocabulary) -> Formula:
     )
 
 
-def _short_chunks(v: Vocabulary) -> Formula:
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="with chunks below the shift, the shortest prompt that stops has one token more "
+    "than a chunk",
+    witness={"chunk_limit": 1, "window_shift": 2, "num_tokens_left": 2},
+    ablations=(without("chunks-as-long-as-the-shift", "too-short"),),
+)
+def _short_chunks_are_exact(v: Vocabulary) -> Formula:
     """A prompt of one token more than a chunk stops, and only chunks below the shift do."""
     limit, shift, left = integers(v, "chunk_limit window_shift num_tokens_left")
     return Formula(
@@ -134,6 +203,26 @@ def _short_chunks(v: Vocabulary) -> Formula:
     )
 
 
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where the most that each of the stopped requests can hold fits the cache beside "
+    "the next item, that item is not refused",
+    witness={
+        "held_by_those_before": 4,
+        "held_by_the_next": 4,
+        "bound": 4,
+        "at_most": 4,
+        "rows": 4,
+        "refused_rows": 4,
+        "cache_size": 12,
+        "encoder_budget": 4,
+    },
+    ablations=(
+        changed("larger-item", most_refused=False),
+        without("too-small-a-cache", "bound-and-item-fit"),
+    ),
+)
 def _others_leave_room(v: Vocabulary, most_refused: bool = True) -> Formula:
     """Step of an induction over stopped requests, with the bound so far."""
     held, own, bound, at_most = integers(v, "held_by_those_before held_by_the_next bound at_most")
@@ -151,119 +240,3 @@ def _others_leave_room(v: Vocabulary, most_refused: bool = True) -> Formula:
         and_(held + own <= bound + at_most, has_room(rows, budget, 0, cache - (held + own))),
         and_(held >= 0, own >= 0, rows >= 1, refused >= 1, at_most >= 0),
     )
-
-
-OBLIGATIONS: tuple[Obligation, ...] = (
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="rows-in-reach",
-        sentence="disjoint items that end in the last q tokens before a position have at most the "
-        "largest item's rows and q - 1 more",
-        build=_rows_in_reach,
-        witness={
-            "position": 5,
-            "reach": 2,
-            "largest_rows": 4,
-            "offset": 0,
-            "length": 4,
-            "rows": 4,
-            "rows_behind": 1,
-            "begin_of_those_behind": 4,
-        },
-        ablations=(
-            Ablation("more-rows-than-tokens", drops=(_ROWS,)),
-            Ablation("overlapping-items", drops=(SORTED_DISJOINT,)),
-            Ablation("out-of-reach", drops=("ends-in-reach",)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="reach-is-attained",
-        sentence="where that many rows and the largest item do not fit the cache, one item, single "
-        "tokens behind it and the largest item make such a prompt",
-        build=_reach_is_attained,
-        witness={"cache_size": 8, "largest_rows": 4, "reach": 2},
-        ablations=(
-            Ablation("larger-than-the-cache", drops=(FITS_ALONE,)),
-            Ablation("everything-fits", drops=("settings-allow-it",)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="pair-is-attained",
-        sentence="where two of the largest items do not fit the cache, two items side by side stop "
-        "under any margin and any shift of the cut",
-        build=_pair_is_attained,
-        witness={"cache_size": 7, "largest_rows": 4, "margin": 0, "cut_shift": 1},
-        ablations=(
-            Ablation("two-fit", drops=("two-do-not-fit",)),
-            Ablation("neither", drops=("held-or-shifted",)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="near-the-end-is-attained",
-        sentence="where the largest item and one row less than the shift do not fit the cache, an "
-        "item and single tokens at the prompt's end stop under the reservation: all of them end, "
-        "and the last one starts, in the last shift",
-        build=_near_the_end_is_attained,
-        witness={"cache_size": 4, "largest_rows": 4, "window_shift": 2},
-        ablations=(
-            Ablation("everything-fits", drops=("settings-allow-it",)),
-            Ablation("empty-items", drops=(FITS_ALONE,)),
-        ),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="whole-items-are-exact",
-        sentence="some whole item up to the largest stops exactly if the largest does, the cut's "
-        "shift from the start",
-        build=_whole_is_exact,
-        witness={
-            "largest_item": 4,
-            "length": 4,
-            "lead": 1,
-            "chunk_limit": 4,
-            "cut_shift": 1,
-            "spares_start": True,
-        },
-        ablations=(Ablation("a-larger-item", drops=(_LARGEST,)),),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="short-chunks-are-exact",
-        sentence="with chunks below the shift, the shortest prompt that stops has one token more "
-        "than a chunk",
-        build=_short_chunks,
-        witness={"chunk_limit": 1, "window_shift": 2, "num_tokens_left": 2},
-        ablations=(Ablation("chunks-as-long-as-the-shift", drops=("too-short",)),),
-    ),
-    Obligation(
-        claim="no-stall",
-        group=GROUP,
-        short_name="others-leave-room",
-        sentence="where the most that each of the stopped requests can hold fits the cache beside "
-        "the next item, that item is not refused",
-        build=_others_leave_room,
-        witness={
-            "held_by_those_before": 4,
-            "held_by_the_next": 4,
-            "bound": 4,
-            "at_most": 4,
-            "rows": 4,
-            "refused_rows": 4,
-            "cache_size": 12,
-            "encoder_budget": 4,
-        },
-        ablations=(
-            Ablation("larger-item", build=partial(_others_leave_room, most_refused=False)),
-            Ablation("too-small-a-cache", drops=("bound-and-item-fit",)),
-        ),
-    ),
-)

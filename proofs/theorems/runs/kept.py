@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from proofs.smt.obligation import Ablation, Formula, Obligation
-from proofs.smt.vocabulary import Vocabulary
+from proofs.smt.vocabulary import Value, Vocabulary
 from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, World, sizes_not_negative
 from proofs.theorems.runs.witnesses import WITNESSES
+from proofs.theorems.theorem import Group, name_of
 from spec.algebra import BoolTerm, and_
 
 Told: TypeAlias = Mapping[str, Any]
@@ -27,6 +28,11 @@ Extra: TypeAlias = Callable[[Any, Any, Told], BoolTerm]
 
 Conclusion: TypeAlias = Callable[[Any, Any, Any, Told], BoolTerm]
 """What a transition shows, from the state before, the move, and what it is told."""
+
+Shown = TypeVar("Shown", bound=Conclusion)
+
+Invariant: TypeAlias = Callable[[Any, Any], BoolTerm]
+"""An invariant of a relation, of its constants and a state."""
 
 Twist: TypeAlias = Callable[[Vocabulary, Any, Any, Any], Any]
 """A fault that changes what a transition does."""
@@ -67,11 +73,7 @@ class Statement:
 
 
 def build(
-    v: Vocabulary,
-    statement: Statement,
-    fault: Fault | None = None,
-    *,
-    is_reachable: bool = True,
+    v: Vocabulary, statement: Statement, fault: Fault | None = None, *, is_reachable: bool = True
 ) -> Formula:
     """The formula of a statement.
 
@@ -100,58 +102,82 @@ def build(
     return Formula(premises, statement.conclusion(scope, before, move, told), realistic)
 
 
-def obligation(
+def shown(
+    group: Group,
+    transition: str,
     *,
+    using: tuple[str, ...],
     claim: str,
-    group: str,
-    short_name: str,
     sentence: str,
-    statement: Statement,
+    given: Mapping[str, Extra] | None = None,
+    world: World = DECODER_ONLY,
+    name: str = "",
     faults: tuple[Fault, ...] = (),
     drops: tuple[str, ...] | None = None,
-    witness: str = "",
-) -> Obligation:
-    """An obligation on a transition.
+    witness: Mapping[str, Value] | None = None,
+) -> Callable[[Shown], Shown]:
+    """State a theorem on a transition: the decorated function is its conclusion.
 
     Args:
-        claim: the claim that it supports.
-        group: its group.
-        short_name: its name in the group.
-        sentence: what is shown.
-        statement: the same, as a formula.
+        group: the group to add it to.
+        transition: the transition's name.
+        using: names of the invariants before and of the guards that the proof uses.
+        claim: id of the claim that it supports.
+        sentence: what is shown, for a person.
+        given: further premises, by name.
+        world: the relation that it is about.
+        name: its name in the group, where that of the function will not do.
         faults: known faults that must refute it.
         drops: premises that are dropped as ablations; guards and assumptions among them when not
             given.
-        witness: the witness, where that of the transition will not do.
+        witness: a state and what the transition is told, where the transition's own of
+            :data:`~proofs.theorems.runs.witnesses.WITNESSES` will not do.
     """
-    world, invariants = statement.world, statement.world.invariants
+
+    def state(conclusion: Shown) -> Shown:
+        statement = Statement(transition, using, conclusion, given or {}, world)
+        data = WITNESSES[type(world.scope)][transition] if witness is None else witness
+        group.add(
+            Obligation(
+                claim=claim,
+                group=group.name,
+                short_name=name or name_of(conclusion),
+                sentence=sentence,
+                build=partial(build, statement=statement),
+                witness=world.completed(data),
+                ablations=tuple(_ablations(statement, faults, drops)),
+            )
+        )
+        return conclusion
+
+    return state
+
+
+def _ablations(
+    statement: Statement, faults: tuple[Fault, ...], drops: tuple[str, ...] | None
+) -> list[Ablation]:
+    """One for each premise to drop and each fault; without any, that nothing happens."""
+    invariants = statement.world.invariants
     guards = [name for name in statement.using if name not in invariants and name != SIZES]
     if drops is None:
         drops = (*guards, *statement.extra)
+    # Without an invariant a counterexample need not be a state that a run can reach.
     anyhow = partial(build, statement=statement, is_reachable=False)
     ablations = [
         Ablation(name, drops=(name,), build=anyhow if name in invariants else None)
         for name in drops
     ]
     ablations += [
-        Ablation(one.name, build=partial(build, statement=statement, fault=one)) for one in faults
+        Ablation(fault.name, build=partial(build, statement=statement, fault=fault))
+        for fault in faults
     ]
-    if not ablations:
-        used = [name for name in statement.using if name in invariants]
-        if used:
-            ablations = [Ablation(used[0], drops=(used[0],), build=anyhow)]
-        else:
-            idle = partial(build, statement=statement, fault=_NOTHING, is_reachable=False)
-            ablations = [Ablation("nothing-happens", build=idle)]
-    return Obligation(
-        claim=claim,
-        group=group,
-        short_name=short_name,
-        sentence=sentence,
-        build=partial(build, statement=statement),
-        witness=world.seen(witness or WITNESSES[type(world.scope)][statement.transition]),
-        ablations=tuple(ablations),
-    )
+    if ablations:
+        return ablations
+    used = [name for name in statement.using if name in invariants]
+    if used:
+        return [Ablation(used[0], drops=(used[0],), build=anyhow)]
+    idle = partial(build, statement=statement, fault=_NOTHING, is_reachable=False)
+    return [Ablation("nothing-happens", build=idle)]
 
 
 def _does_nothing(v: Vocabulary, scope: Any, before: Any, move: Any) -> Any:
@@ -161,48 +187,46 @@ def _does_nothing(v: Vocabulary, scope: Any, before: Any, move: Any) -> Any:
 _NOTHING = Fault("nothing-happens", twist=_does_nothing)
 
 
-def kept_of(
-    group: str,
-    table: Mapping[str, Mapping[str, str]],
-    claims: Mapping[str, str],
-    faults: Mapping[tuple[str, str], tuple[Fault, ...]],
+def kept(
+    group: Group,
+    invariant: Invariant,
+    *,
+    claim: str,
+    by: Mapping[str, tuple[str, ...]],
+    faults: Mapping[str, tuple[Fault, ...]] | None = None,
     world: World = DECODER_ONLY,
-) -> tuple[Obligation, ...]:
-    """The obligations that transitions keep invariants.
+) -> None:
+    """State that transitions keep an invariant, a theorem for each of them.
 
     Args:
-        group: the group.
-        table: for each invariant and transition the names of invariants and guards that the proof
-            uses, separated by blanks. A transition that is not named leaves everything as it is
-            that the invariant looks at (a test compares the terms).
-        claims: the claim that each invariant supports.
-        faults: known faults that must refute the obligation, by invariant and transition.
+        group: the group to add them to.
+        invariant: one of the relation's invariants.
+        claim: id of the claim that they support.
+        by: for each transition the names of invariants and guards that the proof uses. A
+            transition that is not named leaves everything as it is that the invariant looks at (a
+            test compares the terms).
+        faults: known faults that must refute a theorem, by transition.
         world: the relation.
+
+    Raises:
+        ValueError: the relation has no such invariant.
     """
-    return tuple(
-        obligation(
-            claim=claims[invariant],
-            group=group,
-            short_name=f"{invariant}.{transition}",
-            sentence=f"`{transition}` keeps the invariant: {_first_line(world, invariant)}",
-            statement=Statement(
-                transition,
-                tuple(using.split()),
-                _holds_after(world, invariant),
-                world=world,
-            ),
-            faults=faults.get((invariant, transition), ()),
-        )
-        for invariant, uses in table.items()
-        for transition, using in uses.items()
-    )
+    name = name_of(invariant)
+    if world.invariants.get(name) is not invariant:
+        raise ValueError(f"{name} is no invariant of this relation")
+    text = (invariant.__doc__ or "").splitlines()[0].rstrip(".")
+    for transition, using in by.items():
+        shown(
+            group,
+            transition,
+            using=using,
+            claim=claim,
+            sentence=f"`{transition}` keeps the invariant: {text[0].lower() + text[1:]}",
+            world=world,
+            name=f"{name}.{transition}",
+            faults=(faults or {}).get(transition, ()),
+        )(_holds_after(invariant))
 
 
-def _holds_after(world: World, invariant: str) -> Conclusion:
-    holds = world.invariants[invariant]
-    return lambda scope, before, move, told: holds(scope, move.after)
-
-
-def _first_line(world: World, invariant: str) -> str:
-    text = (world.invariants[invariant].__doc__ or "").splitlines()[0].rstrip(".")
-    return text[0].lower() + text[1:]
+def _holds_after(invariant: Invariant) -> Conclusion:
+    return lambda scope, before, move, told: invariant(scope, move.after)

@@ -10,79 +10,109 @@ then nothing is missed, since every pass asks again (group ``residency``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Obligation
 from proofs.theorems.runs import faults
-from proofs.theorems.runs.kept import Extra, Statement, kept_of, obligation
+from proofs.theorems.runs.kept import Extra, Fault, Shown, Told, kept, shown
+from proofs.theorems.runs.variables import values
+from proofs.theorems.theorem import Group
 from spec.algebra import BoolTerm, and_, implies, not_, or_
-from spec.relation.invariants import passed_stays_passed
-from spec.relation.state import Scope, State
+from spec.relation.invariants import (
+    drafts_are_counted,
+    only_active_hold,
+    passed_stays_passed,
+    taken_is_held,
+)
+from spec.relation.state import Move, Scope, State
 from spec.rules.geometry import drafter_window
 
-GROUP = "references"
-
-_KEPT = {
-    "drafts-are-counted": {
-        "begin": "",
-        "advance": "drafts-are-counted drafts-are-among-the-tokens drafts-are-sampled "
-        "waits-for-its-update",
-        "confirm": "drafts-are-counted updates-who-runs updates-a-pass-in-flight "
-        "rejects-drafts-of-the-pass drafts-are-sampled",
-        "emit": "drafts-are-counted",
-        "stop": "",
-        "rewind": "",
-    },
-    "taken-is-held": {
-        "hit": "",
-        "enter": "",
-        "enter-other": "reference-has-entry promises-fit taken-is-held enters-what-was-promised",
-        "begin": "",
-        "advance": "asked-is-held taken-is-held drafts-are-among-the-tokens",
-        "confirm": "taken-is-held rejects-drafts-of-the-pass",
-        "let-go": "drafts-are-counted lets-go-after-its-pass lets-go-what-progress-passed",
-        "stop": "",
-        "rewind": "",
-        "reset": "",
-    },
-    "passed-stays-passed": {
-        "begin": "",
-        "advance": "passed-stays-passed drafts-are-among-the-tokens",
-        "confirm": "passed-stays-passed rejects-drafts-of-the-pass",
-        "let-go": "drafts-are-counted lets-go-after-its-pass lets-go-what-progress-passed",
-        "stop": "",
-    },
-    "only-active-hold": {
-        "begin-pass": "only-active-hold",
-        "attempt": "tries-in-a-pass tries-who-waits",
-        "hit": "only-active-hold asks-while-it-runs",
-        "enter": "only-active-hold asks-while-it-runs",
-        "enter-other": "only-active-hold",
-        "begin": "",
-        "end-pass": "only-active-hold ends-what-was-applied",
-        "let-go": "only-active-hold",
-        "stop": "",
-        "rewind": "only-active-hold",
-        "reset": "only-active-hold",
-    },
-}
-"""For each invariant and transition, what the proof uses."""
-
-_CLAIMS = {
-    "drafts-are-counted": "counts-agree",
-    "taken-is-held": "held-until-last-use",
-    "passed-stays-passed": "freed-not-needed",
-    "only-active-hold": "no-idle-references",
-}
+GROUP = Group("references")
 
 
-_FAULTS = {
-    ("drafts-are-counted", "advance"): (faults.DRAFTS_NOT_COUNTED,),
-    ("drafts-are-counted", "confirm"): (faults.REJECTED_KEPT,),
-    ("only-active-hold", "stop"): (faults.FINISH_KEEPS,),
-    ("only-active-hold", "end-pass"): (faults.WAITING_KEEPS,),
-    ("taken-is-held", "let-go"): (faults.FREED_EARLY,),
-    ("passed-stays-passed", "let-go"): (faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS),
-}
+kept(
+    GROUP,
+    drafts_are_counted,
+    claim="counts-agree",
+    by={
+        "begin": (),
+        "advance": (
+            "drafts-are-counted",
+            "drafts-are-among-the-tokens",
+            "drafts-are-sampled",
+            "waits-for-its-update",
+        ),
+        "confirm": (
+            "drafts-are-counted",
+            "updates-who-runs",
+            "updates-a-pass-in-flight",
+            "rejects-drafts-of-the-pass",
+            "drafts-are-sampled",
+        ),
+        "emit": ("drafts-are-counted",),
+        "stop": (),
+        "rewind": (),
+    },
+    faults={"advance": (faults.DRAFTS_NOT_COUNTED,), "confirm": (faults.REJECTED_KEPT,)},
+)
+
+kept(
+    GROUP,
+    taken_is_held,
+    claim="held-until-last-use",
+    by={
+        "hit": (),
+        "enter": (),
+        "enter-other": (
+            "reference-has-entry",
+            "promises-fit",
+            "taken-is-held",
+            "enters-what-was-promised",
+        ),
+        "begin": (),
+        "advance": ("asked-is-held", "taken-is-held", "drafts-are-among-the-tokens"),
+        "confirm": ("taken-is-held", "rejects-drafts-of-the-pass"),
+        "let-go": ("drafts-are-counted", "lets-go-after-its-pass", "lets-go-what-progress-passed"),
+        "stop": (),
+        "rewind": (),
+        "reset": (),
+    },
+    faults={"let-go": (faults.FREED_EARLY,)},
+)
+
+kept(
+    GROUP,
+    passed_stays_passed,
+    claim="freed-not-needed",
+    by={
+        "begin": (),
+        "advance": ("passed-stays-passed", "drafts-are-among-the-tokens"),
+        "confirm": ("passed-stays-passed", "rejects-drafts-of-the-pass"),
+        "let-go": ("drafts-are-counted", "lets-go-after-its-pass", "lets-go-what-progress-passed"),
+        "stop": (),
+    },
+    faults={"let-go": (faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS)},
+)
+
+kept(
+    GROUP,
+    only_active_hold,
+    claim="no-idle-references",
+    by={
+        "begin-pass": ("only-active-hold",),
+        "attempt": ("tries-in-a-pass", "tries-who-waits"),
+        "hit": ("only-active-hold", "asks-while-it-runs"),
+        "enter": ("only-active-hold", "asks-while-it-runs"),
+        "enter-other": ("only-active-hold",),
+        "begin": (),
+        "end-pass": ("only-active-hold", "ends-what-was-applied"),
+        "let-go": ("only-active-hold",),
+        "stop": (),
+        "rewind": ("only-active-hold",),
+        "reset": ("only-active-hold",),
+    },
+    faults={"stop": (faults.FINISH_KEEPS,), "end-pass": (faults.WAITING_KEEPS,)},
+)
 
 
 def _reads(scope: Scope, s: State) -> BoolTerm:
@@ -92,145 +122,147 @@ def _reads(scope: Scope, s: State) -> BoolTerm:
 
 
 _FALLS_BY_DRAFTS: dict[str, Extra] = {
-    "progress-falls-by-drafts-only": lambda scope, s, told: s.lowest_progress <= told["left"],
+    "progress-falls-by-drafts-only": lambda scope, s, told: s.lowest_progress <= told["left"]
 }
+
 
 _IN_FEATURE: dict[str, Extra] = {
-    "position-in-feature": lambda scope, s, told: scope.position < scope.end,
+    "position-in-feature": lambda scope, s, told: scope.position < scope.end
 }
 
-OBLIGATIONS: tuple[Obligation, ...] = (
-    *kept_of(
-        GROUP,
-        _KEPT,
-        _CLAIMS,
-        _FAULTS,
-    ),
-    obligation(
-        claim="freed-not-needed",
-        group=GROUP,
-        short_name="passed-stays-passed.rewind",
-        sentence="a rewind that takes back no more than drafts leaves behind what was let go",
-        statement=Statement(
-            "rewind",
-            ("passed-stays-passed",),
-            lambda scope, s, move, told: passed_stays_passed(scope, move.after),
-            _FALLS_BY_DRAFTS,
-        ),
-        drops=("progress-falls-by-drafts-only",),
-        witness="cache_size=1 rows=1 length=1 computed=3 running passed left=2 drafts=1 passes=1 "
-        "sampling=1 payload free=1 freeable=1 own_others=0",
-    ),
-    obligation(
-        claim="freed-not-needed",
-        group=GROUP,
-        short_name="let-go-ends-by-lowest-progress",
-        sentence="what progress lets go ends where no rejection of drafts can take progress back",
-        statement=Statement(
-            "let-go",
-            (
-                "drafts-are-counted",
-                "lets-go-while-it-runs",
-                "lets-go-after-its-pass",
-                "lets-go-what-progress-passed",
-            ),
-            lambda scope, s, move, told: scope.end <= s.lowest_progress,
-        ),
-        drops=("lets-go-after-its-pass", "lets-go-what-progress-passed"),
-        faults=(faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS),
-    ),
-    obligation(
-        claim="freed-not-needed",
-        group=GROUP,
-        short_name="passed-is-not-read",
-        sentence="no later step of the request reads what progress let go",
-        statement=Statement(
-            "advance",
-            ("passed-stays-passed", "drafts-are-counted", "schedules-who-runs"),
-            lambda scope, s, move, told: implies(s.passed, not_(_reads(scope, move.after))),
-            _IN_FEATURE,
-        ),
-        drops=("passed-stays-passed",),
-    ),
-    obligation(
-        claim="held-until-last-use",
-        group=GROUP,
-        short_name="unreferenced-is-not-needed",
-        sentence="an entry that nobody holds has no taken row at or past lowest progress",
-        statement=Statement(
-            "keep",
-            ("taken-is-held",),
-            lambda scope, s, move, told: implies(
-                and_(s.running, s.taken, scope.position >= s.lowest_progress), s.referenced
-            ),
-            _IN_FEATURE,
-        ),
-        drops=("taken-is-held",),
-    ),
-    obligation(
-        claim="held-until-last-use",
-        group=GROUP,
-        short_name="occurrences-are-held-apart",
-        sentence="letting another occurrence go leaves this one held",
-        statement=Statement(
-            "others-let-go",
-            (),
-            lambda scope, s, move, told: implies(s.held, move.after.held),
-        ),
-        faults=(faults.FIRST_OCCURRENCE,),
-    ),
-    obligation(
-        claim="no-idle-references",
-        group=GROUP,
-        short_name="who-waits-holds-nothing",
-        sentence="after a pass a request that does not run holds nothing",
-        statement=Statement(
-            "end-pass",
-            ("only-active-hold", "ends-what-was-applied"),
-            lambda scope, s, move, told: implies(not_(s.running), not_(move.after.held)),
-        ),
-        faults=(faults.WAITING_KEEPS,),
-    ),
-    obligation(
-        claim="released",
-        group=GROUP,
-        short_name="who-stops-holds-nothing",
-        sentence="a request that is finished, aborted, preempted or paused holds nothing",
-        statement=Statement(
-            "stop",
-            (),
-            lambda scope, s, move, told: and_(not_(move.after.held), not_(move.after.running)),
-        ),
-        faults=(
-            faults.ENDED_KEEPS,
-            faults.FINISH_KEEPS,
-        ),
-    ),
-    *(
-        obligation(
-            claim="dropped-in-update",
-            group=GROUP,
-            short_name=f"held-through-a-pass.{transition}",
-            sentence=f"`{transition}` takes no reference from a request that goes on in the pass",
-            statement=Statement(
-                transition,
-                tuple(using.split()),
-                lambda scope, s, move, told: implies(
-                    and_(s.in_pass, s.held), or_(move.after.held, not_(move.after.running))
-                ),
-            ),
-            faults=faults,
-        )
-        for transition, using, faults in (
-            ("let-go", "lets-go-in-an-update", (faults.BEFORE_EXECUTION,)),
-            ("rewind", "rewinds-in-an-update", ()),
-            ("reset", "resets-between-passes", ()),
-            ("enter-other", "reference-has-entry promises-fit enters-what-was-promised", ()),
-            ("stop", "", (faults.RUNS_ON,)),
-        )
+
+@shown(
+    GROUP,
+    "rewind",
+    using=("passed-stays-passed",),
+    given=_FALLS_BY_DRAFTS,
+    name="passed-stays-passed.rewind",
+    claim="freed-not-needed",
+    sentence="a rewind that takes back no more than drafts leaves behind what was let go",
+    drops=("progress-falls-by-drafts-only",),
+    witness=values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        computed=3,
+        running=True,
+        passed=True,
+        left=2,
+        drafts=1,
+        passes=1,
+        sampling=1,
+        payload=True,
+        free=1,
+        freeable=1,
+        own_others=0,
     ),
 )
+def _passed_stays_passed_rewind(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return passed_stays_passed(scope, move.after)
+
+
+@shown(
+    GROUP,
+    "let-go",
+    using=(
+        "drafts-are-counted",
+        "lets-go-while-it-runs",
+        "lets-go-after-its-pass",
+        "lets-go-what-progress-passed",
+    ),
+    claim="freed-not-needed",
+    sentence="what progress lets go ends where no rejection of drafts can take progress back",
+    drops=("lets-go-after-its-pass", "lets-go-what-progress-passed"),
+    faults=(faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS),
+)
+def _let_go_ends_by_lowest_progress(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return scope.end <= s.lowest_progress
+
+
+@shown(
+    GROUP,
+    "advance",
+    using=("passed-stays-passed", "drafts-are-counted", "schedules-who-runs"),
+    given=_IN_FEATURE,
+    claim="freed-not-needed",
+    sentence="no later step of the request reads what progress let go",
+    drops=("passed-stays-passed",),
+)
+def _passed_is_not_read(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(s.passed, not_(_reads(scope, move.after)))
+
+
+@shown(
+    GROUP,
+    "keep",
+    using=("taken-is-held",),
+    given=_IN_FEATURE,
+    claim="held-until-last-use",
+    sentence="an entry that nobody holds has no taken row at or past lowest progress",
+    drops=("taken-is-held",),
+)
+def _unreferenced_is_not_needed(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(and_(s.running, s.taken, scope.position >= s.lowest_progress), s.referenced)
+
+
+@shown(
+    GROUP,
+    "others-let-go",
+    using=(),
+    claim="held-until-last-use",
+    sentence="letting another occurrence go leaves this one held",
+    faults=(faults.FIRST_OCCURRENCE,),
+)
+def _occurrences_are_held_apart(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(s.held, move.after.held)
+
+
+@shown(
+    GROUP,
+    "end-pass",
+    using=("only-active-hold", "ends-what-was-applied"),
+    claim="no-idle-references",
+    sentence="after a pass a request that does not run holds nothing",
+    faults=(faults.WAITING_KEEPS,),
+)
+def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(not_(s.running), not_(move.after.held))
+
+
+@shown(
+    GROUP,
+    "stop",
+    using=(),
+    claim="released",
+    sentence="a request that is finished, aborted, preempted or paused holds nothing",
+    faults=(faults.ENDED_KEEPS, faults.FINISH_KEEPS),
+)
+def _who_stops_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return and_(not_(move.after.held), not_(move.after.running))
+
+
+def _goes_on_holding(
+    transition: str, *using: str, faults: tuple[Fault, ...] = ()
+) -> Callable[[Shown], Shown]:
+    return shown(
+        GROUP,
+        transition,
+        using=using,
+        claim="dropped-in-update",
+        sentence=f"`{transition}` takes no reference from a request that goes on in the pass",
+        name=f"held-through-a-pass.{transition}",
+        faults=faults,
+    )
+
+
+@_goes_on_holding("let-go", "lets-go-in-an-update", faults=(faults.BEFORE_EXECUTION,))
+@_goes_on_holding("rewind", "rewinds-in-an-update")
+@_goes_on_holding("reset", "resets-between-passes")
+@_goes_on_holding("enter-other", "reference-has-entry", "promises-fit", "enters-what-was-promised")
+@_goes_on_holding("stop", faults=(faults.RUNS_ON,))
+def _held_through_a_pass(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(and_(s.in_pass, s.held), or_(move.after.held, not_(move.after.running)))
 
 
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

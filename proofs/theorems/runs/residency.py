@@ -10,111 +10,159 @@ flight; :mod:`spec.relation` says why one projection stands for all.
 from __future__ import annotations
 
 from proofs.smt.main import main_of_group
-from proofs.smt.obligation import Obligation
 from proofs.theorems.runs import faults
-from proofs.theorems.runs.kept import Extra, Statement, Told, kept_of, obligation
+from proofs.theorems.runs.kept import Extra, Told, kept, shown
+from proofs.theorems.runs.variables import values
+from proofs.theorems.theorem import Group
 from spec.algebra import BoolTerm, IntTerm, and_, iff, implies, not_, or_
-from spec.relation.state import Scope, State
+from spec.relation.invariants import (
+    asked_is_held,
+    chosen_is_referenced,
+    raw_data_is_there,
+    reads_were_asked,
+    reference_has_entry,
+    tensor_is_fresh,
+    views_agree,
+)
+from spec.relation.state import Move, Scope, State
 from spec.rules import free as rules
 from spec.rules.geometry import drafter_window
 
-GROUP = "residency"
-
-_KEPT = {
-    "reference-has-entry": {
-        "hit": "reference-has-entry hits-an-entry",
-        "hit-other": "reference-has-entry hits-an-entry",
-        "evict": "reference-has-entry evicts-the-unreferenced",
-        "enter": "",
-        "enter-other": "",
-        "let-go": "reference-has-entry",
-        "others-let-go": "reference-has-entry lets-go-what-is-held",
-        "stop": "reference-has-entry lets-go-what-is-held",
-        "rewind": "reference-has-entry lets-go-what-is-held",
-        "reset": "",
-    },
-    "chosen-is-referenced": {
-        "begin-pass": "chosen-is-referenced",
-        "hit": "chosen-is-referenced",
-        "hit-other": "chosen-is-referenced",
-        "evict": "chosen-is-referenced asks-in-a-pass evicts-the-unreferenced",
-        "enter": "asks-in-a-pass",
-        "enter-other": "asks-in-a-pass",
-        "apply": "",
-        "end-pass": "ends-what-was-applied",
-        "let-go": "chosen-is-referenced",
-        "others-let-go": "chosen-is-referenced",
-        "stop": "chosen-is-referenced",
-        "rewind": "chosen-is-referenced",
-        "reset": "chosen-is-referenced resets-between-passes",
-    },
-    "views-agree": {
-        "evict": "",
-        "enter": "promises-fit views-agree enters-what-was-promised",
-        "enter-other": "promises-fit views-agree enters-what-was-promised",
-        "apply": "chosen-is-referenced views-agree outputs-in-order "
-        "announces-what-left encodes-what-was-chosen",
-        "let-go": "views-agree",
-        "others-let-go": "views-agree",
-        "stop": "views-agree",
-        "rewind": "views-agree",
-        "reset": "",
-    },
-    "asked-is-held": {
-        "begin-pass": "asked-is-held",
-        "hit": "asks-in-a-pass",
-        "enter": "asks-in-a-pass",
-        "enter-other": "reference-has-entry promises-fit asked-is-held enters-what-was-promised",
-        "end-pass": "",
-        "let-go": "asked-is-held lets-go-in-an-update",
-        "stop": "",
-        "rewind": "asked-is-held rewinds-in-an-update",
-        "reset": "asked-is-held resets-between-passes",
-    },
-    "reads-were-asked": {
-        "hit": "reads-were-asked",
-        "enter": "reads-were-asked",
-        "begin": "reads-were-asked",
-        "advance": "schedules-who-runs looks-through-the-window ends-before-what-was-refused",
-        "end-pass": "",
-        "stop": "",
-    },
-    "raw-data-is-there": {
-        "begin-pass": "raw-data-is-there",
-        "begin": "starts-who-was-tried",
-        "apply": "raw-data-is-there starts-with-raw-data forgets-who-stopped",
-        "end-pass": "raw-data-is-there ends-what-was-applied",
-        "stop": "",
-    },
-    "tensor-is-fresh": {
-        "apply": "tensor-is-fresh",
-        "reset": "",
-    },
-}
-"""For each invariant and transition, what the proof uses."""
-
-_CLAIMS = {
-    "reference-has-entry": "target-resident",
-    "chosen-is-referenced": "views-agree",
-    "views-agree": "views-agree",
-    "asked-is-held": "held-until-last-use",
-    "reads-were-asked": "drafter-resident-or-boundary",
-    "raw-data-is-there": "payload-available",
-    "tensor-is-fresh": "fresh-tensor",
-}
+GROUP = Group("residency")
 
 
-_FAULTS = {
-    ("reads-were-asked", "advance"): (faults.NO_SHIFT, faults.LEADING_GAP, faults.CUT_LATE),
-    ("asked-is-held", "hit"): (faults.DUPLICATE_UNHELD,),
-    ("views-agree", "apply"): (faults.NOTICES_LOST, faults.FINISHED_DROPS),
-    ("views-agree", "stop"): (faults.VICTIM_STAYS,),
-    ("views-agree", "others-let-go"): (faults.VICTIM_STAYS,),
-    ("views-agree", "reset"): (faults.WORKER_KEEPS,),
-    ("raw-data-is-there", "apply"): (faults.NO_PAYLOAD,),
-    ("tensor-is-fresh", "reset"): (faults.WORKER_KEEPS,),
-    ("reference-has-entry", "evict"): (faults.EVICTS_HELD,),
-}
+kept(
+    GROUP,
+    reference_has_entry,
+    claim="target-resident",
+    by={
+        "hit": ("reference-has-entry", "hits-an-entry"),
+        "hit-other": ("reference-has-entry", "hits-an-entry"),
+        "evict": ("reference-has-entry", "evicts-the-unreferenced"),
+        "enter": (),
+        "enter-other": (),
+        "let-go": ("reference-has-entry",),
+        "others-let-go": ("reference-has-entry", "lets-go-what-is-held"),
+        "stop": ("reference-has-entry", "lets-go-what-is-held"),
+        "rewind": ("reference-has-entry", "lets-go-what-is-held"),
+        "reset": (),
+    },
+    faults={"evict": (faults.EVICTS_HELD,)},
+)
+
+kept(
+    GROUP,
+    chosen_is_referenced,
+    claim="views-agree",
+    by={
+        "begin-pass": ("chosen-is-referenced",),
+        "hit": ("chosen-is-referenced",),
+        "hit-other": ("chosen-is-referenced",),
+        "evict": ("chosen-is-referenced", "asks-in-a-pass", "evicts-the-unreferenced"),
+        "enter": ("asks-in-a-pass",),
+        "enter-other": ("asks-in-a-pass",),
+        "apply": (),
+        "end-pass": ("ends-what-was-applied",),
+        "let-go": ("chosen-is-referenced",),
+        "others-let-go": ("chosen-is-referenced",),
+        "stop": ("chosen-is-referenced",),
+        "rewind": ("chosen-is-referenced",),
+        "reset": ("chosen-is-referenced", "resets-between-passes"),
+    },
+)
+
+kept(
+    GROUP,
+    views_agree,
+    claim="views-agree",
+    by={
+        "evict": (),
+        "enter": ("promises-fit", "views-agree", "enters-what-was-promised"),
+        "enter-other": ("promises-fit", "views-agree", "enters-what-was-promised"),
+        "apply": (
+            "chosen-is-referenced",
+            "views-agree",
+            "outputs-in-order",
+            "announces-what-left",
+            "encodes-what-was-chosen",
+        ),
+        "let-go": ("views-agree",),
+        "others-let-go": ("views-agree",),
+        "stop": ("views-agree",),
+        "rewind": ("views-agree",),
+        "reset": (),
+    },
+    faults={
+        "apply": (faults.NOTICES_LOST, faults.FINISHED_DROPS),
+        "stop": (faults.VICTIM_STAYS,),
+        "others-let-go": (faults.VICTIM_STAYS,),
+        "reset": (faults.WORKER_KEEPS,),
+    },
+)
+
+kept(
+    GROUP,
+    asked_is_held,
+    claim="held-until-last-use",
+    by={
+        "begin-pass": ("asked-is-held",),
+        "hit": ("asks-in-a-pass",),
+        "enter": ("asks-in-a-pass",),
+        "enter-other": (
+            "reference-has-entry",
+            "promises-fit",
+            "asked-is-held",
+            "enters-what-was-promised",
+        ),
+        "end-pass": (),
+        "let-go": ("asked-is-held", "lets-go-in-an-update"),
+        "stop": (),
+        "rewind": ("asked-is-held", "rewinds-in-an-update"),
+        "reset": ("asked-is-held", "resets-between-passes"),
+    },
+    faults={"hit": (faults.DUPLICATE_UNHELD,)},
+)
+
+kept(
+    GROUP,
+    reads_were_asked,
+    claim="drafter-resident-or-boundary",
+    by={
+        "hit": ("reads-were-asked",),
+        "enter": ("reads-were-asked",),
+        "begin": ("reads-were-asked",),
+        "advance": (
+            "schedules-who-runs",
+            "looks-through-the-window",
+            "ends-before-what-was-refused",
+        ),
+        "end-pass": (),
+        "stop": (),
+    },
+    faults={"advance": (faults.NO_SHIFT, faults.LEADING_GAP, faults.CUT_LATE)},
+)
+
+kept(
+    GROUP,
+    raw_data_is_there,
+    claim="payload-available",
+    by={
+        "begin-pass": ("raw-data-is-there",),
+        "begin": ("starts-who-was-tried",),
+        "apply": ("raw-data-is-there", "starts-with-raw-data", "forgets-who-stopped"),
+        "end-pass": ("raw-data-is-there", "ends-what-was-applied"),
+        "stop": (),
+    },
+    faults={"apply": (faults.NO_PAYLOAD,)},
+)
+
+kept(
+    GROUP,
+    tensor_is_fresh,
+    claim="fresh-tensor",
+    by={"apply": ("tensor-is-fresh",), "reset": ()},
+    faults={"reset": (faults.WORKER_KEEPS,)},
+)
 
 
 # Claims, at the moment of the reads
@@ -140,180 +188,198 @@ _RESIDENCY = (
     "encodes-what-was-chosen",
     "outputs-in-order",
 )
-_READ_AHEAD = (
-    "cache_size=2 rows=2 length=2 position=1 scheduler_lookahead=1 gather_lookahead=1 running "
-    "computed=1 passes=1 taken started entry held in_pass chosen asked scheduled=1 received "
-    "no-forgotten no-is_announced is_encoded no-is_overtaken"
+
+
+_READ_AHEAD = values(
+    cache_size=2,
+    rows=2,
+    length=2,
+    position=1,
+    scheduler_lookahead=1,
+    gather_lookahead=1,
+    running=True,
+    computed=1,
+    passes=1,
+    taken=True,
+    started=True,
+    entry=True,
+    held=True,
+    in_pass=True,
+    chosen=True,
+    asked=True,
+    scheduled=1,
+    received=True,
+    forgotten=False,
+    is_announced=False,
+    is_encoded=True,
+    is_overtaken=False,
 )
+
+
 """A[0,2) in chunks of 1: the drafter reads the second row, and the pass encodes it."""
+
 
 _IN_FEATURE: dict[str, Extra] = {
     "position-in-feature": lambda scope, s, told: scope.offset <= scope.position,
     "shift-not-negative": lambda scope, s, told: scope.scheduler_lookahead >= 0,
 }
+
+
 _LOOKS_AHEAD = "look-ahead-not-negative"
+
+
 _LOOKS_AS_FAR = "scheduler-looks-as-far"
+
+
 _AHEAD: dict[str, Extra] = {
     _LOOKS_AHEAD: lambda scope, s, told: scope.gather_lookahead >= 0,
     _LOOKS_AS_FAR: lambda scope, s, told: scope.gather_lookahead <= scope.scheduler_lookahead,
 }
 
-OBLIGATIONS: tuple[Obligation, ...] = (
-    *kept_of(GROUP, _KEPT, _CLAIMS, _FAULTS),
-    obligation(
-        claim="target-resident",
-        group=GROUP,
-        short_name="target-reads",
-        sentence="once the worker has applied a pass, every row that the target reads is there",
-        statement=Statement(
-            "apply",
-            _RESIDENCY,
-            lambda scope, s, move, told: move.after.resident,
-            {
-                **_IN_FEATURE,
-                "target-reads-it": lambda scope, s, told: _reads(scope, s, 0),
-            },
-        ),
-        drops=("outputs-in-order", "target-reads-it"),
-    ),
-    obligation(
-        claim="drafter-resident-or-boundary",
-        group=GROUP,
-        short_name="drafter-reads",
-        sentence="once the worker has applied a pass, every row that the drafter reads is there, "
-        "or its feature lies at the boundary",
-        statement=Statement(
-            "apply",
-            _RESIDENCY,
-            lambda scope, s, move, told: rules.read_is_safe(
-                move.after.resident, scope.offset, s.start, s.scheduled
-            ),
-            {
-                **_AHEAD,
-                "drafter-reads-it": lambda scope, s, told: _reads(scope, s, scope.gather_lookahead),
-            },
-        ),
-        drops=("outputs-in-order", _LOOKS_AS_FAR, "drafter-reads-it"),
-        witness=_READ_AHEAD,
-    ),
-    obligation(
-        claim="target-resident",
-        group=GROUP,
-        short_name="target-reads-were-asked",
-        sentence="what the target reads in a chunk, the pass asked for and got",
-        statement=Statement(
-            "advance",
-            ("looks-through-the-window", "ends-before-what-was-refused"),
-            lambda scope, s, move, told: implies(_reads(scope, move.after, 0), s.asked),
-            _IN_FEATURE,
-        ),
-        drops=("looks-through-the-window", "ends-before-what-was-refused"),
-        faults=(faults.CUT_LATE,),
-    ),
-    obligation(
-        claim="need-agrees",
-        group=GROUP,
-        short_name="needs-are-asked",
-        sentence="what target or drafter will read, the pass asked for, or it lies at or behind "
-        "what was refused",
-        statement=Statement(
-            "advance",
-            ("looks-through-the-window",),
-            lambda scope, s, move, told: implies(
-                or_(
-                    _reads(scope, move.after, 0),
-                    _reads(scope, move.after, scope.gather_lookahead),
-                ),
-                or_(s.asked, _lies_behind(scope, told)),
-            ),
-            _AHEAD,
-        ),
-        drops=("looks-through-the-window", _LOOKS_AS_FAR),
-        faults=(faults.NO_SHIFT, faults.NEVER_ENCODED, faults.LEADING_GAP),
-    ),
-    obligation(
-        claim="views-agree",
-        group=GROUP,
-        short_name="worker-holds-the-book",
-        sentence="once the worker has applied a pass, it holds exactly what is in the book",
-        statement=Statement(
-            "apply",
-            (
-                "chosen-is-referenced",
-                "views-agree",
-                "announces-what-left",
-                "encodes-what-was-chosen",
-                "outputs-in-order",
-            ),
-            lambda scope, s, move, told: iff(move.after.resident, move.after.entry),
-        ),
-        faults=(faults.NOTICES_LOST, faults.FINISHED_DROPS),
-    ),
-    obligation(
-        claim="views-agree",
-        group=GROUP,
-        short_name="still-holds-the-book",
-        sentence="between passes the worker holds exactly what is in the book",
-        statement=Statement(
-            "begin-pass",
-            ("chosen-is-referenced", "views-agree", "passes-follow-each-other"),
-            lambda scope, s, move, told: iff(s.resident, s.entry),
-        ),
-    ),
-    obligation(
-        claim="evicted-not-live",
-        group=GROUP,
-        short_name="notices-name-what-left",
-        sentence="what a pass announces as evicted is not in its book",
-        statement=Statement(
-            "apply",
-            ("announces-what-left",),
-            lambda scope, s, move, told: implies(told["is_announced"], not_(s.entry)),
-        ),
-        faults=(faults.STALE_NOTICE,),
-    ),
-    obligation(
-        claim="fresh-tensor",
-        group=GROUP,
-        short_name="reads-are-fresh",
-        sentence="what is on the worker when a pass reads was encoded since the last reset",
-        statement=Statement(
-            "apply",
-            ("tensor-is-fresh",),
-            lambda scope, s, move, told: implies(move.after.resident, move.after.fresh),
-        ),
-    ),
-    obligation(
-        claim="payload-available",
-        group=GROUP,
-        short_name="raw-data-is-on-time",
-        sentence="once the worker has applied a pass, it has the raw data of every request that "
-        "runs, so of every input that it encodes",
-        statement=Statement(
-            "apply",
-            ("raw-data-is-there", "starts-with-raw-data", "forgets-who-stopped"),
-            lambda scope, s, move, told: implies(s.running, move.after.payload),
-        ),
-        faults=(faults.NO_PAYLOAD,),
-    ),
-    obligation(
-        claim="item-whole",
-        group=GROUP,
-        short_name="items-stay-whole",
-        sentence="with chunking of items off, a range that starts at or before an item does not "
-        "end inside it",
-        statement=Statement(
-            "advance",
-            ("keeps-items-whole",),
-            lambda scope, s, move, told: implies(
-                and_(scope.is_whole, s.computed <= scope.offset),
-                or_(move.after.computed <= scope.offset, scope.end <= move.after.computed),
-            ),
-        ),
-        faults=(faults.SPLIT_AT_START, faults.WARM_SPLIT),
-    ),
+
+@shown(
+    GROUP,
+    "apply",
+    using=_RESIDENCY,
+    given={**_IN_FEATURE, "target-reads-it": lambda scope, s, told: _reads(scope, s, 0)},
+    claim="target-resident",
+    sentence="once the worker has applied a pass, every row that the target reads is there",
+    drops=("outputs-in-order", "target-reads-it"),
 )
+def _target_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return move.after.resident
+
+
+@shown(
+    GROUP,
+    "apply",
+    using=_RESIDENCY,
+    given={
+        **_AHEAD,
+        "drafter-reads-it": lambda scope, s, told: _reads(scope, s, scope.gather_lookahead),
+    },
+    claim="drafter-resident-or-boundary",
+    sentence="once the worker has applied a pass, every row that the drafter reads is there, "
+    "or its feature lies at the boundary",
+    drops=("outputs-in-order", _LOOKS_AS_FAR, "drafter-reads-it"),
+    witness=_READ_AHEAD,
+)
+def _drafter_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return rules.read_is_safe(move.after.resident, scope.offset, s.start, s.scheduled)
+
+
+@shown(
+    GROUP,
+    "advance",
+    using=("looks-through-the-window", "ends-before-what-was-refused"),
+    given=_IN_FEATURE,
+    claim="target-resident",
+    sentence="what the target reads in a chunk, the pass asked for and got",
+    drops=("looks-through-the-window", "ends-before-what-was-refused"),
+    faults=(faults.CUT_LATE,),
+)
+def _target_reads_were_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(_reads(scope, move.after, 0), s.asked)
+
+
+@shown(
+    GROUP,
+    "advance",
+    using=("looks-through-the-window",),
+    given=_AHEAD,
+    claim="need-agrees",
+    sentence="what target or drafter will read, the pass asked for, or it lies at or behind "
+    "what was refused",
+    drops=("looks-through-the-window", _LOOKS_AS_FAR),
+    faults=(faults.NO_SHIFT, faults.NEVER_ENCODED, faults.LEADING_GAP),
+)
+def _needs_are_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(
+        or_(_reads(scope, move.after, 0), _reads(scope, move.after, scope.gather_lookahead)),
+        or_(s.asked, _lies_behind(scope, told)),
+    )
+
+
+@shown(
+    GROUP,
+    "apply",
+    using=(
+        "chosen-is-referenced",
+        "views-agree",
+        "announces-what-left",
+        "encodes-what-was-chosen",
+        "outputs-in-order",
+    ),
+    claim="views-agree",
+    sentence="once the worker has applied a pass, it holds exactly what is in the book",
+    faults=(faults.NOTICES_LOST, faults.FINISHED_DROPS),
+)
+def _worker_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return iff(move.after.resident, move.after.entry)
+
+
+@shown(
+    GROUP,
+    "begin-pass",
+    using=("chosen-is-referenced", "views-agree", "passes-follow-each-other"),
+    claim="views-agree",
+    sentence="between passes the worker holds exactly what is in the book",
+)
+def _still_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return iff(s.resident, s.entry)
+
+
+@shown(
+    GROUP,
+    "apply",
+    using=("announces-what-left",),
+    claim="evicted-not-live",
+    sentence="what a pass announces as evicted is not in its book",
+    faults=(faults.STALE_NOTICE,),
+)
+def _notices_name_what_left(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(told["is_announced"], not_(s.entry))
+
+
+@shown(
+    GROUP,
+    "apply",
+    using=("tensor-is-fresh",),
+    claim="fresh-tensor",
+    sentence="what is on the worker when a pass reads was encoded since the last reset",
+)
+def _reads_are_fresh(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(move.after.resident, move.after.fresh)
+
+
+@shown(
+    GROUP,
+    "apply",
+    using=("raw-data-is-there", "starts-with-raw-data", "forgets-who-stopped"),
+    claim="payload-available",
+    sentence="once the worker has applied a pass, it has the raw data of every request that "
+    "runs, so of every input that it encodes",
+    faults=(faults.NO_PAYLOAD,),
+)
+def _raw_data_is_on_time(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(s.running, move.after.payload)
+
+
+@shown(
+    GROUP,
+    "advance",
+    using=("keeps-items-whole",),
+    claim="item-whole",
+    sentence="with chunking of items off, a range that starts at or before an item does not "
+    "end inside it",
+    faults=(faults.SPLIT_AT_START, faults.WARM_SPLIT),
+)
+def _items_stay_whole(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+    return implies(
+        and_(scope.is_whole, s.computed <= scope.offset),
+        or_(move.after.computed <= scope.offset, scope.end <= move.after.computed),
+    )
 
 
 if __name__ == "__main__":
-    main_of_group(GROUP, OBLIGATIONS)
+    main_of_group(GROUP.name, GROUP.obligations)

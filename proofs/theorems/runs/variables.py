@@ -69,22 +69,21 @@ class World:
             )
         )
 
-    def seen(self, text: str) -> dict[str, Value]:
-        """Data in short form: numbers by name, what is true by its name; all else is 0 or false.
+    def completed(self, named: Mapping[str, Value]) -> dict[str, Value]:
+        """Data of a formula: what is named, and 0 or false for all else of constants and state.
 
-        What is told has to be named; ``no-`` before a name says that it is false.
+        What the transition is told has to be named.
         """
         data: dict[str, Value] = {}
         for data_class in (self.scope, self.state):
             for field in fields(data_class):
                 data[field.name] = type(getattr(data_class, field.name))(0)
-        for word in text.split():
-            name, _, number = word.partition("=")
-            if number:
-                data[name] = int(number)
-            else:
-                data[name.removeprefix("no-")] = not name.startswith("no-")
-        return data
+        return {**data, **named}
+
+
+def values(**named: Value) -> dict[str, Value]:
+    """A state and what a transition is told, by name; what is not named is 0 or false."""
+    return named
 
 
 def _variables(v: Vocabulary, kinds: Any) -> Any:

@@ -1,125 +1,385 @@
 """For each transition a state, and what it was told, as a run takes it.
 
-In the short form of :meth:`proofs.theorems.runs.variables.World.seen`. Every invariant holds in
-each of the states, and a test shows that runs take each transition.
+Every invariant holds in each of the states, and a test shows that runs take each transition.
 """
 
 from __future__ import annotations
 
+from proofs.smt.vocabulary import Value
+from proofs.theorems.runs.variables import values
 from spec.relation.cross_attention import ItemScope
 from spec.relation.state import Scope
 
-_OF_FEATURES = {
-    "begin-pass": "cache_size=1 rows=1 length=1 free=1 freeable=1",
-    "attempt": "cache_size=1 rows=1 offset=1 length=1 position=1 referenced_rows=1 in_pass",
-    "hit": "cache_size=1 rows=1 length=1 trying entry others=1 in_pass chosen",
-    "hit-other": "cache_size=1 rows=1 length=1 entry others=1 in_pass chosen is_new",
-    "hit-elsewhere": (
-        "cache_size=2 rows=1 length=1 is_whole free=1 freeable=2 idle_rows=1 in_pass their_rows=1"
+_OF_FEATURES: dict[str, dict[str, Value]] = {
+    "begin-pass": values(cache_size=1, rows=1, length=1, free=1, freeable=1),
+    "attempt": values(
+        cache_size=1, rows=1, offset=1, length=1, position=1, referenced_rows=1, in_pass=True
     ),
-    "miss": "cache_size=1 rows=1 length=1 referenced_rows=1 in_pass",
-    "refuse": (
-        "cache_size=1 rows=1 length=1 referenced_rows=1 in_pass chosen_rows=0 asked_rows=1 budget=7"
+    "hit": values(
+        cache_size=1, rows=1, length=1, trying=True, entry=True, others=1, in_pass=True, chosen=True
     ),
-    "evict": (
-        "cache_size=1 rows=1 length=1 computed=1 payload entry freeable=1 in_pass resident "
-        "fresh wanted=1"
+    "hit-other": values(
+        cache_size=1, rows=1, length=1, entry=True, others=1, in_pass=True, chosen=True, is_new=True
     ),
-    "evict-elsewhere": (
-        "cache_size=1 rows=1 length=1 freeable=1 idle_rows=1 in_pass wanted=1 their_rows=1"
+    "hit-elsewhere": values(
+        cache_size=2,
+        rows=1,
+        length=1,
+        is_whole=True,
+        free=1,
+        freeable=2,
+        idle_rows=1,
+        in_pass=True,
+        their_rows=1,
     ),
-    "promise": "cache_size=1 rows=1 length=1 free=1 freeable=1 in_pass chosen_rows=0",
-    "promise-elsewhere": (
-        "cache_size=1 rows=1 length=1 free=1 freeable=1 in_pass chosen_rows=0 their_rows=1"
+    "miss": values(cache_size=1, rows=1, length=1, referenced_rows=1, in_pass=True),
+    "refuse": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        referenced_rows=1,
+        in_pass=True,
+        chosen_rows=0,
+        asked_rows=1,
+        budget=7,
     ),
-    "forgo": (
-        "cache_size=1 rows=1 offset=1 length=1 position=1 computed=1 payload free=1 freeable=1 "
-        "in_pass promised=1 promised_here forgone_rows=1 here"
+    "evict": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        computed=1,
+        payload=True,
+        entry=True,
+        freeable=1,
+        in_pass=True,
+        resident=True,
+        fresh=True,
+        wanted=1,
     ),
-    "enter": (
-        "cache_size=1 rows=1 length=1 trying free=1 freeable=1 in_pass promised=1 promised_here"
+    "evict-elsewhere": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        freeable=1,
+        idle_rows=1,
+        in_pass=True,
+        wanted=1,
+        their_rows=1,
     ),
-    "enter-other": (
-        "cache_size=1 rows=1 length=1 free=1 freeable=1 in_pass promised=1 promised_here"
+    "promise": values(
+        cache_size=1, rows=1, length=1, free=1, freeable=1, in_pass=True, chosen_rows=0
     ),
-    "enter-elsewhere": (
-        "cache_size=1 rows=1 length=1 free=1 freeable=1 in_pass promised=1 their_rows=1"
+    "promise-elsewhere": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        free=1,
+        freeable=1,
+        in_pass=True,
+        chosen_rows=0,
+        their_rows=1,
     ),
-    "begin": (
-        "cache_size=1 rows=1 offset=1 length=1 position=1 trying referenced_rows=1 in_pass "
-        "progress=0"
+    "forgo": values(
+        cache_size=1,
+        rows=1,
+        offset=1,
+        length=1,
+        position=1,
+        computed=1,
+        payload=True,
+        free=1,
+        freeable=1,
+        in_pass=True,
+        promised=1,
+        promised_here=True,
+        forgone_rows=1,
+        here=True,
     ),
-    "advance": (
-        "cache_size=1 rows=1 length=1 running started entry held in_pass chosen asked "
-        "num_tokens=1 num_drafts=0 samples no-is_stopped stopped_at=0"
+    "enter": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        trying=True,
+        free=1,
+        freeable=1,
+        in_pass=True,
+        promised=1,
+        promised_here=True,
     ),
-    "apply": (
-        "cache_size=1 rows=1 length=1 scheduler_lookahead=1 gather_lookahead=1 running "
-        "computed=1 passes=1 taken started entry held in_pass chosen asked scheduled=1 received "
-        "no-forgotten no-is_announced is_encoded no-is_overtaken"
+    "enter-other": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        free=1,
+        freeable=1,
+        in_pass=True,
+        promised=1,
+        promised_here=True,
     ),
-    "end-pass": (
-        "cache_size=1 rows=1 offset=1 length=1 position=1 running computed=1 passes=1 payload "
-        "referenced_rows=1 in_pass scheduled=1"
+    "enter-elsewhere": values(
+        cache_size=1, rows=1, length=1, free=1, freeable=1, in_pass=True, promised=1, their_rows=1
     ),
-    "confirm": (
-        "cache_size=1 rows=1 length=1 scheduler_lookahead=1 gather_lookahead=1 running "
-        "computed=5 drafts=3 passes=1 sampling=1 passed payload free=1 freeable=1 num_drafts=3 "
-        "num_rejected=3 samples"
+    "begin": values(
+        cache_size=1,
+        rows=1,
+        offset=1,
+        length=1,
+        position=1,
+        trying=True,
+        referenced_rows=1,
+        in_pass=True,
+        progress=0,
     ),
-    "let-go": (
-        "cache_size=1 rows=1 length=1 is_async running computed=2 placeholders=1 passes=1 "
-        "sampling=1 taken payload entry held resident fresh"
+    "advance": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        running=True,
+        started=True,
+        entry=True,
+        held=True,
+        in_pass=True,
+        chosen=True,
+        asked=True,
+        num_tokens=1,
+        num_drafts=0,
+        samples=True,
+        is_stopped=False,
+        stopped_at=0,
     ),
-    "keep": (
-        "cache_size=2 rows=2 offset=1 length=2 position=2 is_async running computed=1 payload "
-        "free=1 freeable=1 referenced_rows=1"
+    "apply": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        scheduler_lookahead=1,
+        gather_lookahead=1,
+        running=True,
+        computed=1,
+        passes=1,
+        taken=True,
+        started=True,
+        entry=True,
+        held=True,
+        in_pass=True,
+        chosen=True,
+        asked=True,
+        scheduled=1,
+        received=True,
+        forgotten=False,
+        is_announced=False,
+        is_encoded=True,
+        is_overtaken=False,
     ),
-    "others-let-go": (
-        "cache_size=1 rows=1 length=1 trying entry held others=1 in_pass chosen asked count=1"
+    "end-pass": values(
+        cache_size=1,
+        rows=1,
+        offset=1,
+        length=1,
+        position=1,
+        running=True,
+        computed=1,
+        passes=1,
+        payload=True,
+        referenced_rows=1,
+        in_pass=True,
+        scheduled=1,
     ),
-    "elsewhere-lets-go": (
-        "cache_size=1 rows=1 length=1 referenced_rows=1 staying_rows=1 leaving_rows=0"
+    "confirm": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        scheduler_lookahead=1,
+        gather_lookahead=1,
+        running=True,
+        computed=5,
+        drafts=3,
+        passes=1,
+        sampling=1,
+        passed=True,
+        payload=True,
+        free=1,
+        freeable=1,
+        num_drafts=3,
+        num_rejected=3,
+        samples=True,
     ),
-    "emit": (
-        "cache_size=1 rows=1 length=1 is_async running computed=3 placeholders=2 passes=1 "
-        "sampling=1 settling=1 taken passed payload entry freeable=1 resident fresh"
+    "let-go": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        is_async=True,
+        running=True,
+        computed=2,
+        placeholders=1,
+        passes=1,
+        sampling=1,
+        taken=True,
+        payload=True,
+        entry=True,
+        held=True,
+        resident=True,
+        fresh=True,
     ),
-    "stop": (
-        "cache_size=1 rows=1 length=1 trying entry held others=1 in_pass chosen asked own_others=0"
+    "keep": values(
+        cache_size=2,
+        rows=2,
+        offset=1,
+        length=2,
+        position=2,
+        is_async=True,
+        running=True,
+        computed=1,
+        payload=True,
+        free=1,
+        freeable=1,
+        referenced_rows=1,
     ),
-    "rewind": (
-        "cache_size=13 rows=1 offset=2 length=3 position=2 scheduler_lookahead=1 "
-        "gather_lookahead=1 is_async running computed=4 passes=2 taken payload entry held "
-        "free=8 freeable=8 referenced_rows=4 resident fresh own_others=0 left=0"
+    "others-let-go": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        trying=True,
+        entry=True,
+        held=True,
+        others=1,
+        in_pass=True,
+        chosen=True,
+        asked=True,
+        count=1,
     ),
-    "reset": (
-        "cache_size=2 rows=2 length=2 running computed=1 taken payload entry held resident fresh"
+    "elsewhere-lets-go": values(
+        cache_size=1, rows=1, length=1, referenced_rows=1, staying_rows=1, leaving_rows=0
+    ),
+    "emit": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        is_async=True,
+        running=True,
+        computed=3,
+        placeholders=2,
+        passes=1,
+        sampling=1,
+        settling=1,
+        taken=True,
+        passed=True,
+        payload=True,
+        entry=True,
+        freeable=1,
+        resident=True,
+        fresh=True,
+    ),
+    "stop": values(
+        cache_size=1,
+        rows=1,
+        length=1,
+        trying=True,
+        entry=True,
+        held=True,
+        others=1,
+        in_pass=True,
+        chosen=True,
+        asked=True,
+        own_others=0,
+    ),
+    "rewind": values(
+        cache_size=13,
+        rows=1,
+        offset=2,
+        length=3,
+        position=2,
+        scheduler_lookahead=1,
+        gather_lookahead=1,
+        is_async=True,
+        running=True,
+        computed=4,
+        passes=2,
+        taken=True,
+        payload=True,
+        entry=True,
+        held=True,
+        free=8,
+        freeable=8,
+        referenced_rows=4,
+        resident=True,
+        fresh=True,
+        own_others=0,
+        left=0,
+    ),
+    "reset": values(
+        cache_size=2,
+        rows=2,
+        length=2,
+        running=True,
+        computed=1,
+        taken=True,
+        payload=True,
+        entry=True,
+        held=True,
+        resident=True,
+        fresh=True,
     ),
 }
 
-_OF_ITEMS = {
-    "begin-pass": "cache_size=2 rows=1 free=2",
-    "promise": "cache_size=2 rows=1 free=2 in_pass here their_rows=1",
-    "refuse": "cache_size=1 rows=1 others=1 in_pass chosen_others=1 asked_rows=1 budget=4",
-    "take": "cache_size=2 rows=1 free=2 in_pass promised=1 promised_here",
-    "take-other": "cache_size=2 rows=1 free=2 in_pass promised=1 their_rows=1",
-    "begin": "cache_size=2 rows=1 held free=1 in_pass chosen",
-    "advance": "cache_size=2 rows=1 running held free=1 in_pass chosen num_tokens=1",
-    "apply": (
-        "cache_size=2 rows=1 running computed=1 held free=1 in_pass chosen scheduled=1 "
-        "resident_others=1 announced_others=1 no-is_announced is_encoded"
+_OF_ITEMS: dict[str, dict[str, Value]] = {
+    "begin-pass": values(cache_size=2, rows=1, free=2),
+    "promise": values(cache_size=2, rows=1, free=2, in_pass=True, here=True, their_rows=1),
+    "refuse": values(
+        cache_size=1, rows=1, others=1, in_pass=True, chosen_others=1, asked_rows=1, budget=4
     ),
-    "end-pass": (
-        "cache_size=2 rows=1 running computed=1 held free=1 in_pass applied scheduled=1 resident"
+    "take": values(cache_size=2, rows=1, free=2, in_pass=True, promised=1, promised_here=True),
+    "take-other": values(cache_size=2, rows=1, free=2, in_pass=True, promised=1, their_rows=1),
+    "begin": values(cache_size=2, rows=1, held=True, free=1, in_pass=True, chosen=True),
+    "advance": values(
+        cache_size=2,
+        rows=1,
+        running=True,
+        held=True,
+        free=1,
+        in_pass=True,
+        chosen=True,
+        num_tokens=1,
     ),
-    "let-go": "cache_size=2 rows=1 running computed=1 held free=1 resident",
-    "others-let-go": (
-        "cache_size=2 rows=1 others=1 free=1 resident_others=1 their_rows=1 their_chosen=0"
+    "apply": values(
+        cache_size=2,
+        rows=1,
+        running=True,
+        computed=1,
+        held=True,
+        free=1,
+        in_pass=True,
+        chosen=True,
+        scheduled=1,
+        resident_others=1,
+        announced_others=1,
+        is_announced=False,
+        is_encoded=True,
     ),
-    "stop": "cache_size=2 rows=1 running computed=1 held free=1 resident",
-    "reset": "cache_size=2 rows=1 running computed=1 held free=1 resident",
+    "end-pass": values(
+        cache_size=2,
+        rows=1,
+        running=True,
+        computed=1,
+        held=True,
+        free=1,
+        in_pass=True,
+        applied=True,
+        scheduled=1,
+        resident=True,
+    ),
+    "let-go": values(
+        cache_size=2, rows=1, running=True, computed=1, held=True, free=1, resident=True
+    ),
+    "others-let-go": values(
+        cache_size=2, rows=1, others=1, free=1, resident_others=1, their_rows=1, their_chosen=0
+    ),
+    "stop": values(
+        cache_size=2, rows=1, running=True, computed=1, held=True, free=1, resident=True
+    ),
+    "reset": values(
+        cache_size=2, rows=1, running=True, computed=1, held=True, free=1, resident=True
+    ),
 }
 
-WITNESSES: dict[type, dict[str, str]] = {Scope: _OF_FEATURES, ItemScope: _OF_ITEMS}
+WITNESSES: dict[type, dict[str, dict[str, Value]]] = {Scope: _OF_FEATURES, ItemScope: _OF_ITEMS}
 """By the relation's constants, and by transition."""
