@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-import click
-
 from proofs.ablate.cells import LOOK_AHEADS, SHIFTS, Cell
 from proofs.ablate.decide import Decided, Proof, Shown
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 
 SIGNS = {
@@ -37,12 +36,12 @@ def sign(decided: Decided) -> str:
 def print_matrix(decided: Sequence[Decided]) -> None:
     """Print the table, then how many cells are what."""
     for line in matrix_lines(decided):
-        click.echo(line)
-    click.echo(f"\n{LEGEND}")
+        print_lines(line)
+    print_lines(f"\n{LEGEND}")
     signs = [sign(one) for one in decided]
     told = ", ".join(f"{signs.count(name)} {meaning}" for name, meaning in SIGNS.items())
-    click.echo(f"{counted(len(decided), 'cell')}: {told}. Each answer has its proof or a smallest")
-    click.echo("counterexample, which the reference with the same guards repeats.")
+    print_lines(f"{counted(len(decided), 'cell')}: {told}. Each answer has its proof or a smallest")
+    print_lines("counterexample, which the reference with the same guards repeats.")
 
 
 def matrix_lines(decided: Sequence[Decided]) -> list[str]:
@@ -74,11 +73,11 @@ def print_details(decided: Sequence[Decided]) -> None:
         shift, look_ahead = _column(one.cell)
         named = zip(("margin", "cut", "reservation", "tolerance"), row_of(one.cell), strict=True)
         told = ", ".join(f"{name} {value}" for name, value in named)
-        click.echo(f"\nks {shift}, kg {look_ahead}, {told}: {SIGNS[sign(one)]}")
-        click.echo(f"  reads: {_answer(one.safety)}")
+        print_lines(f"\nks {shift}, kg {look_ahead}, {told}: {SIGNS[sign(one)]}")
+        print_lines(f"  reads: {_answer(one.safety)}")
         if one.dense_only:
-            click.echo(f"         without masks safe by {', '.join(one.dense_only)}")
-        click.echo(f"  progress: {_answer(one.progress)}")
+            print_lines(f"         without masks safe by {', '.join(one.dense_only)}")
+        print_lines(f"  progress: {_answer(one.progress)}")
 
 
 def _answer(answer: Proof | Shown) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,15 +23,14 @@ from impl.vllm.runs.target import VllmLoop
 from proofs.commands.options import json_option, runner_option, source_option
 from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.drive.memory import Held, held_after
+from proofs.jobs.ending import PlainGroup
 from proofs.run.targets import TargetChoice
-from spec.errors import InputError
 from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE
 
 JSON_SCHEMA_VERSION = 2
 
 
-@click.group("bench")
+@click.group("bench", cls=PlainGroup)
 def bench() -> None:
     """Measure how fast the loop is. Nothing passes or fails here."""
 
@@ -97,47 +95,40 @@ def loop(
 
     Exits 0 when everything was measured, 2 for wrong input and 130 after Ctrl-C.
     """
-    try:
-        if json_file is not None:
-            require_writable(json_file)
-        tensors = None if device == "none" else TensorSettings(device=device)
-        if tensors is not None:
-            tensors.require_device()
-        choice = TargetChoice(target_name, release, source)
-        choice.refuse_contradictions()
-        named = choice.vllm()
-        target: Target = ReferenceLoop() if named is None else VllmLoop(named.source)
-        torch.set_num_threads(1)
-        runners = [name for name in RUNNERS if runner in (name, "both")]
-        scenario = benchmark_scenario(num_requests)
-        measured = [
-            measurement
-            for name in runners
-            for measurement in measure(target, scenario, name, tensors, seconds)
-        ]
-        machine = _machine(tensors)
-        console = Console(highlight=False)
-        console.print(_table(measured, f"{target.name}, {num_requests} requests", machine))
-        held: list[Held] = []
-        if num_examples is not None:
-            held += held_after(target, [num_examples, 2 * num_examples, 4 * num_examples])
-            console.print(_memory_table(held))
-        if json_file is not None:
-            document = {
-                "schema": JSON_SCHEMA_VERSION,
-                "target": target.name,
-                "requests": num_requests,
-                "machine": machine,
-                "results": _to_json(measured),
-                "memory": [asdict(one) for one in held],
-            }
-            write_atomically(json_file, json.dumps(document, indent=2) + "\n")
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
+    if json_file is not None:
+        require_writable(json_file)
+    tensors = None if device == "none" else TensorSettings(device=device)
+    if tensors is not None:
+        tensors.require_device()
+    choice = TargetChoice(target_name, release, source)
+    choice.refuse_contradictions()
+    named = choice.vllm()
+    target: Target = ReferenceLoop() if named is None else VllmLoop(named.source)
+    torch.set_num_threads(1)
+    runners = [name for name in RUNNERS if runner in (name, "both")]
+    scenario = benchmark_scenario(num_requests)
+    measured = [
+        measurement
+        for name in runners
+        for measurement in measure(target, scenario, name, tensors, seconds)
+    ]
+    machine = _machine(tensors)
+    console = Console(highlight=False)
+    console.print(_table(measured, f"{target.name}, {num_requests} requests", machine))
+    held: list[Held] = []
+    if num_examples is not None:
+        held += held_after(target, [num_examples, 2 * num_examples, 4 * num_examples])
+        console.print(_memory_table(held))
+    if json_file is not None:
+        document = {
+            "schema": JSON_SCHEMA_VERSION,
+            "target": target.name,
+            "requests": num_requests,
+            "machine": machine,
+            "results": _to_json(measured),
+            "memory": [asdict(one) for one in held],
+        }
+        write_atomically(json_file, json.dumps(document, indent=2) + "\n")
 
 
 def _machine(tensors: TensorSettings | None) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source
 from proofs.commands.check_loop import check_loop, check_vllm_loops, loop_check_settings
 from proofs.commands.options import faults_option, json_option, runner_option, source_option
+from proofs.jobs.ending import PlainCommand
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.report.machines.checked import checked_functions
 from proofs.report.machines.publish import MachineFiles, machine_options, publish
@@ -31,10 +31,10 @@ from proofs.search.runs.results import DEFAULT_EXAMPLES as DEFAULT_SCENARIOS
 from proofs.search.runs.results import Mode
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 
 
-@click.command("check")
+@click.command("check", cls=PlainCommand)
 @click.option(
     "--target",
     "target_name",
@@ -124,79 +124,66 @@ def check(
     report_folder: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
-) -> None:
+) -> int:
     """Check every claim and print what became of it.
 
     Exits 0 when all held, 1 when one is violated, 4 when one was never put to the test, 5 when
     nothing could be run, 2 for wrong input and 130 after Ctrl-C.
     """
-    try:
-        if len(releases) > 1 and level != "loop":
-            raise InputError(f"--level {level} checks one release; give --release once")
-        release = releases[0] if releases else None
-        _refuse_contradictions(target_name, release, source, level, faults)
-        if (target_name, level) != ("vllm", "loop") and (against or scheduler_class):
-            raise InputError("--against and --scheduler-class go with --target vllm --level loop")
-        if mode != "both" and level != "loop":
-            raise InputError("--mode goes with --level loop")
-        if minutes is not None and (level != "loop" or examples is not None):
-            raise InputError("--minutes goes with --level loop, and without --examples")
-        files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable(json_file)
-        wanted = None if claims is None else _split(claims)
-        if level == "loop":
-            loop_settings = loop_check_settings(
-                runner, wanted, examples, minutes, seed, device, mode
-            )
-            if target_name == "vllm":
-                vllms = named_vllms(releases, source, scheduler_class)
-                earlier = None if against is None else compared_with(against, scheduler_class)
-                sys.exit(
-                    check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder, files)
-                )
-            sys.exit(check_loop(faults, loop_settings, json_file, report_folder, files))
-        if level == "source":
-            from proofs.commands.prove import prove_source
-
-            vllm = _vllm_source(release, source)
-            sys.exit(
-                prove_source(vllm, claims=wanted, runner=runner, json_file=json_file, files=files)
-            )
-        check_settings = CheckSettings(
-            parts=_parts(runner),
-            claims=wanted,
-            examples=DEFAULT_EXAMPLES if examples is None else examples,
-            seed=seed,
-            tensors=TensorSettings(device=device),
-        )
-        check_settings.validate()
-        package = None
+    if len(releases) > 1 and level != "loop":
+        raise InputError(f"--level {level} checks one release; give --release once")
+    release = releases[0] if releases else None
+    _refuse_contradictions(target_name, release, source, level, faults)
+    if (target_name, level) != ("vllm", "loop") and (against or scheduler_class):
+        raise InputError("--against and --scheduler-class go with --target vllm --level loop")
+    if mode != "both" and level != "loop":
+        raise InputError("--mode goes with --level loop")
+    if minutes is not None and (level != "loop" or examples is not None):
+        raise InputError("--minutes goes with --level loop, and without --examples")
+    files = MachineFiles(junit_file, sarif_file, report_folder)
+    files.require_writable(json_file)
+    wanted = None if claims is None else _split(claims)
+    if level == "loop":
+        loop_settings = loop_check_settings(runner, wanted, examples, minutes, seed, device, mode)
         if target_name == "vllm":
-            vllm = _vllm_source(release, source)
-            package = vllm.package
-            target = _vllm_target(vllm)
-        else:
-            target = _reference(faults)
-        with progress_bar() as report_progress, interrupts() as interrupted:
-            report = run_check(target, check_settings, report_progress, interrupted)
-        print_report(report)
-        if json_file is not None:
-            write_atomically(json_file, json.dumps(report_to_json(report), indent=2) + "\n")
-        sections = []
-        if report_folder is not None:
-            from proofs.dossiers.runs import report_functions
+            vllms = named_vllms(releases, source, scheduler_class)
+            earlier = None if against is None else compared_with(against, scheduler_class)
+            return check_vllm_loops(vllms, loop_settings, earlier, json_file, report_folder, files)
+        return check_loop(faults, loop_settings, json_file, report_folder, files)
+    if level == "source":
+        from proofs.commands.prove import prove_source
 
-            info: TargetInfo = {"name": report.target, "release": release, "source": source}
-            sections = report_functions(report.findings, report_folder, info)
-        checked = checked_functions(report, package, release)
-        publish(f"{report.target}: the claims on its functions", [checked], files, sections)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted before anything was found.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(_exit_code(report, runner))
+        vllm = _vllm_source(release, source)
+        return prove_source(vllm, claims=wanted, runner=runner, json_file=json_file, files=files)
+    check_settings = CheckSettings(
+        parts=_parts(runner),
+        claims=wanted,
+        examples=DEFAULT_EXAMPLES if examples is None else examples,
+        seed=seed,
+        tensors=TensorSettings(device=device),
+    )
+    check_settings.validate()
+    package = None
+    if target_name == "vllm":
+        vllm = _vllm_source(release, source)
+        package = vllm.package
+        target = _vllm_target(vllm)
+    else:
+        target = _reference(faults)
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        report = run_check(target, check_settings, report_progress, interrupted)
+    print_report(report)
+    if json_file is not None:
+        write_atomically(json_file, json.dumps(report_to_json(report), indent=2) + "\n")
+    sections = []
+    if report_folder is not None:
+        from proofs.dossiers.runs import report_functions
+
+        info: TargetInfo = {"name": report.target, "release": release, "source": source}
+        sections = report_functions(report.findings, report_folder, info)
+    checked = checked_functions(report, package, release)
+    publish(f"{report.target}: the claims on its functions", [checked], files, sections)
+    return _exit_code(report, runner)
 
 
 def _refuse_contradictions(

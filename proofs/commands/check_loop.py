@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from impl.target import RUNNERS, Runner
 from impl.tensors import TensorSettings
+from proofs.describe.visible import print_lines
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.releases.against import code_against
@@ -141,7 +140,7 @@ def check_vllm_loops(
         raise InputError(reports[0].refused)
     for index, report in enumerate(reports):
         if index:
-            click.echo("")
+            print_lines("")
         print_vllm_report(report)
     print_patches()
     if json_file is not None:

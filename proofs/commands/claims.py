@@ -8,22 +8,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from proofs.jobs.ending import PlainCommand
 from proofs.ledger.build import build_ledger
 from proofs.ledger.gaps import gaps
 from proofs.ledger.present import print_gaps, print_table, record_lines, to_json
 from spec.claims.on_runs import any_claim
-from spec.errors import InputError
 from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import USAGE_EXIT_CODE, Verdict, exit_code
+from spec.verdict import Verdict, exit_code
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command("claims")
+@click.command("claims", cls=PlainCommand)
 @click.argument("claim", required=False)
 @click.option("--json", "json_file", type=_OUTPUT, help="Write the records as JSON.")
-@click.pass_context
-def claims(context: click.Context, claim: str | None, json_file: Path | None) -> None:
+def claims(*, claim: str | None, json_file: Path | None) -> int:
     """Show every claim and what it rests on, or all about one CLAIM.
 
     Proofs, or why only search covers it; where it is searched; a witness, run now, in which its
@@ -32,14 +31,10 @@ def claims(context: click.Context, claim: str | None, json_file: Path | None) ->
 
     Exits 0 when nothing is missing, 5 when something is, 2 for wrong input and 130 after Ctrl-C.
     """
-    try:
-        if claim is not None:
-            any_claim(claim)
-        if json_file is not None:
-            require_writable(json_file)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        context.exit(USAGE_EXIT_CODE)
+    if claim is not None:
+        any_claim(claim)
+    if json_file is not None:
+        require_writable(json_file)
     console = Console()
     ledger = build_ledger()
     records = ledger.claims if claim is None else (ledger.claim(claim),)
@@ -52,4 +47,4 @@ def claims(context: click.Context, claim: str | None, json_file: Path | None) ->
         write_atomically(json_file, json.dumps(to_json(ledger, records), indent=2) + "\n")
     missing = gaps(ledger)
     print_gaps(missing, console)
-    context.exit(exit_code([Verdict.ERROR if missing else Verdict.PROVED]))
+    return exit_code([Verdict.ERROR if missing else Verdict.PROVED])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
@@ -13,14 +12,15 @@ from proofs.dossiers.exploration import publish_exploration
 from proofs.explore.present import print_report, report_to_json
 from proofs.explore.scope import SCOPES
 from proofs.explore.search import ExploreSettings, run_exploration
+from proofs.jobs.ending import PlainCommand
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.report.machines.publish import MachineFiles, machine_options
 from spec.errors import InputError
 from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
 
 
-@click.command("explore")
+@click.command("explore", cls=PlainCommand)
 @click.option(
     "--scope",
     default="default",
@@ -74,7 +74,7 @@ def explore(
     report_folder: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
-) -> None:
+) -> int:
     """Explore every case of a small scope, with all choices within a run, on the model.
 
     A case is a layout under a configuration: two requests with two items each and one of text
@@ -90,30 +90,26 @@ def explore(
     when a premise never happened, 5 when the reference and the model part or a round lies outside
     the relation of the proofs, and 130 after Ctrl-C.
     """
-    try:
-        settings = ExploreSettings(
-            scope=scope,
-            fault=fault,
-            claims=_names(claims),
-            lockstep=lockstep,
-            relation=relation,
-            workers=workers,
-            resume=resume_folder,
-        )
-        files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable()
-        if json_file is not None:
-            require_writable(json_file)
-        with progress_bar() as report_progress, interrupts() as interrupted:
-            report = run_exploration(settings, report_progress, interrupted)
-        print_report(report)
-        if json_file is not None:
-            write_atomically(json_file, json.dumps(report_to_json(report), indent=1) + "\n")
-        publish_exploration(report, files)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    sys.exit(INTERRUPTED_EXIT_CODE if report.interrupted else exit_code(report.verdicts))
+    settings = ExploreSettings(
+        scope=scope,
+        fault=fault,
+        claims=_names(claims),
+        lockstep=lockstep,
+        relation=relation,
+        workers=workers,
+        resume=resume_folder,
+    )
+    files = MachineFiles(junit_file, sarif_file, report_folder)
+    files.require_writable()
+    if json_file is not None:
+        require_writable(json_file)
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        report = run_exploration(settings, report_progress, interrupted)
+    print_report(report)
+    if json_file is not None:
+        write_atomically(json_file, json.dumps(report_to_json(report), indent=1) + "\n")
+    publish_exploration(report, files)
+    return INTERRUPTED_EXIT_CODE if report.interrupted else exit_code(report.verdicts)
 
 
 def _names(claims: str | None) -> tuple[str, ...] | None:

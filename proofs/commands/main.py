@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
-from spec.verdict import INTERRUPTED_EXIT_CODE
+from proofs.jobs.ending import PlainGroup
 
 _COMMANDS = {
     "ablate": ("proofs.commands.ablate", "ablate"),
@@ -25,7 +24,7 @@ _COMMANDS = {
 """Module and name of each subcommand."""
 
 
-class _LateCommands(click.Group):
+class _LateCommands(PlainGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -35,13 +34,6 @@ class _LateCommands(click.Group):
         module, name = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(module), name)
         return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED_EXIT_CODE)
 
 
 @click.group(cls=_LateCommands, context_settings={"help_option_names": ["-h", "--help"]})

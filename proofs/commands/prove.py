@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from impl.target import RUNNERS
 from impl.vllm.launch.fetch import fetch
 from impl.vllm.launch.source import Source, from_directory
+from proofs.describe.visible import print_lines
+from proofs.jobs.ending import PlainCommand
 from proofs.report.machines.checked import checked_source
 from proofs.report.machines.publish import NO_FILES, MachineFiles, publish, tell_pages
 from proofs.search.functions.results import ALL_PARTS, CheckSettings
@@ -25,11 +27,11 @@ from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from proofs.source.present import print_source_report, source_report_to_json
 from proofs.source.scenario_files import replay_commands, write_scenarios
-from proofs.theorems.prove import prove_options, run_or_usage_error
+from proofs.theorems.prove import prove_options, run
 from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
-from spec.verdict import USAGE_EXIT_CODE, exit_code
+from spec.verdict import exit_code
 
 
 def named_source(release_or_folder: str) -> Source:
@@ -44,7 +46,7 @@ def named_source(release_or_folder: str) -> Source:
     return fetch(release_or_folder)
 
 
-@click.command("prove")
+@click.command("prove", cls=PlainCommand)
 @prove_options
 @click.option(
     "--source-of",
@@ -85,10 +87,8 @@ def named_source(release_or_folder: str) -> Source:
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --source-of: write what is refuted, with its source line, to this SARIF file.",
 )
-@click.pass_context
 def prove_command(
-    context: click.Context,
-    /,
+    *,
     source_of: str | None,
     max_features: int,
     num_passes: int,
@@ -96,7 +96,7 @@ def prove_command(
     report_folder: Path | None,
     sarif_file: Path | None,
     **options: Any,
-) -> None:
+) -> int:
     """Prove the rules for all integers; or, with --source-of, a release's own source.
 
     Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
@@ -109,33 +109,23 @@ def prove_command(
             (report_folder, "--report shows what a vLLM does; add --source-of"),
         ):
             if given is not None:
-                _refuse(context, refusal)
-        context.exit(run_or_usage_error(**options))
+                raise InputError(refusal)
+        return run(**options)
     for name, option in _ONLY_FOR_RULES.items():
         if options[name]:
-            _refuse(context, f"{option} cannot be used with --source-of")
-    try:
-        files = MachineFiles(options["junit_file"], sarif_file, report_folder)
-        files.require_writable(options["json_file"], scenario_folder)
-        code = prove_source(
-            named_source(source_of),
-            claims=options["claims"] or None,
-            max_features=max_features,
-            num_passes=num_passes,
-            json_file=options["json_file"],
-            scenario_folder=scenario_folder,
-            files=files,
-            with_rules=not options["claims"],
-        )
-    except InputError as error:
-        _refuse(context, str(error))
-    context.exit(code)
-
-
-def _refuse(context: click.Context, why: str) -> NoReturn:
-    """End the command with one line that says what is wrong with its input."""
-    click.echo(f"Error: {why}", err=True)
-    context.exit(USAGE_EXIT_CODE)
+            raise InputError(f"{option} cannot be used with --source-of")
+    files = MachineFiles(options["junit_file"], sarif_file, report_folder)
+    files.require_writable(options["json_file"], scenario_folder)
+    return prove_source(
+        named_source(source_of),
+        claims=options["claims"] or None,
+        max_features=max_features,
+        num_passes=num_passes,
+        json_file=options["json_file"],
+        scenario_folder=scenario_folder,
+        files=files,
+        with_rules=not options["claims"],
+    )
 
 
 _ONLY_FOR_RULES = {
@@ -186,7 +176,7 @@ def prove_source(
         report = only_claims(report, claims)
     code = show(report, console, json_file)
     if not report.results:
-        click.echo("Nothing was run.")
+        print_lines("Nothing was run.")
     if scenario_folder is not None:
         tell_scenarios(report, source, scenario_folder)
     sections = []
@@ -304,7 +294,7 @@ def tell_scenarios(report: SourceReport, source: Source, folder: Path) -> None:
     """
     findings = [result.finding for result in report.results if result.finding is not None]
     for command in replay_commands(write_scenarios(findings, folder), source):
-        click.echo(command)
+        print_lines(command)
 
 
 def show(report: SourceReport, console: Console, json_file: Path | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +18,11 @@ from proofs.commands.options import (
     scheduler_class_option,
     source_option,
 )
+from proofs.describe.visible import print_lines
 from proofs.dossiers.relation import print_relation, relation_to_json
 from proofs.drive.documents import AnyDocument, kind_of, load_any, run_document
 from proofs.drive.replay import Replayed, RunnerChoice, gone, runners_of
+from proofs.jobs.ending import PlainCommand
 from proofs.releases.replay_present import (
     any_finding_to_json,
     print_gone,
@@ -37,14 +38,14 @@ from spec.functions.case_files import require_writable, write_atomically
 from spec.record import document as loop_files
 from spec.record.itf import to_itf
 from spec.record.run_findings import LoopFinding
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+from spec.verdict import exit_code
 
 JSON_SCHEMA_VERSION = 1
 
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command("replay")
+@click.command("replay", cls=PlainCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--target",
@@ -102,7 +103,7 @@ def replay(
     report_folder: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
-) -> None:
+) -> int:
     """Run FILE once more and say which claims it breaks.
 
     FILE is a function-level case, a scenario, or a trace; a trace is also compared with the new run
@@ -111,54 +112,46 @@ def replay(
     Exits 0 when all held, 1 when a claim is violated, 3 when the run was given up before it came to
     rest, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after Ctrl-C.
     """
-    try:
-        choice = TargetChoice(target_name, release, source, scheduler_class, faults)
-        choice.refuse_contradictions()
-        files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable()
-        for output in (json_file, trace_file, itf_file):
-            if output is not None:
-                require_writable(output)
-        document = load_any(file)
-        settings = None if device == "none" else TensorSettings(device=device)
-        if settings is not None:
-            settings.require_device()
-        runners = runners_of(document, runner)
-        if isinstance(document, case_files.Document):
-            if trace_file is not None or itf_file is not None:
-                raise InputError(
-                    "a function-level case is one call and makes no trace; leave out --trace and "
-                    "--itf"
-                )
-        elif len(runners) > 1 and (trace_file is not None or itf_file is not None):
-            raise InputError("--trace and --itf hold one run; choose it with --runner V1 or V2")
-        replay = run_document(document, choice, runners, settings, max_passes)
-        target, replayed = replay.target, replay.replayed
-        click.echo(f"{file}: {kind_of(document)} on {target}")
+    choice = TargetChoice(target_name, release, source, scheduler_class, faults)
+    choice.refuse_contradictions()
+    files = MachineFiles(junit_file, sarif_file, report_folder)
+    files.require_writable()
+    for output in (json_file, trace_file, itf_file):
+        if output is not None:
+            require_writable(output)
+    document = load_any(file)
+    settings = None if device == "none" else TensorSettings(device=device)
+    if settings is not None:
+        settings.require_device()
+    runners = runners_of(document, runner)
+    if isinstance(document, case_files.Document):
+        if trace_file is not None or itf_file is not None:
+            raise InputError(
+                "a function-level case is one call and makes no trace; leave out --trace and --itf"
+            )
+    elif len(runners) > 1 and (trace_file is not None or itf_file is not None):
+        raise InputError("--trace and --itf hold one run; choose it with --runner V1 or V2")
+    replay = run_document(document, choice, runners, settings, max_passes)
+    target, replayed = replay.target, replay.replayed
+    print_lines(f"{file}: {kind_of(document)} on {target}")
+    for one in replayed:
+        print_replayed(one)
+    for finding in gone(document, replayed):
+        print_gone(finding)
+    if show_relation:
         for one in replayed:
-            print_replayed(one)
-        for finding in gone(document, replayed):
-            print_gone(finding)
-        if show_relation:
-            for one in replayed:
-                print_relation(one)
-        if json_file is not None:
-            written = _to_json(file, document, target, replayed, show_relation)
-            write_atomically(json_file, written)
-        _write_traces(replayed, trace_file, itf_file)
-        sections = []
-        if report_folder is not None:
-            from proofs.dossiers.runs import report_replays
+            print_relation(one)
+    if json_file is not None:
+        written = _to_json(file, document, target, replayed, show_relation)
+        write_atomically(json_file, written)
+    _write_traces(replayed, trace_file, itf_file)
+    sections = []
+    if report_folder is not None:
+        from proofs.dossiers.runs import report_replays
 
-            sections = report_replays([replay], report_folder, settings)
-        publish(f"{kind_of(document)} on {target}", [checked_replay(replay)], files, sections)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(exit_code(one.verdict for one in replayed))
+        sections = report_replays([replay], report_folder, settings)
+    publish(f"{kind_of(document)} on {target}", [checked_replay(replay)], files, sections)
+    return exit_code(one.verdict for one in replayed)
 
 
 def _to_json(

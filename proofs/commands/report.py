@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +17,14 @@ from proofs.commands.options import (
     replayed_runner_option,
     scheduler_class_option,
 )
+from proofs.describe.visible import print_lines
 from proofs.dossiers.comparison import runs_to_compare, write_comparison
 from proofs.dossiers.runs import report_replays
 from proofs.drive.documents import AnyDocument, kind_of, load_any, run_document
 from proofs.drive.examples import Replay
 from proofs.drive.recorded_findings import read_findings
 from proofs.drive.replay import RunnerChoice, runners_of
+from proofs.jobs.ending import PlainCommand
 from proofs.releases.replay_present import print_replayed
 from proofs.report.machines.checked import checked_replay
 from proofs.report.machines.publish import Checked, MachineFiles, machine_options, publish
@@ -31,12 +32,12 @@ from proofs.report.near.comparison import compare
 from proofs.run.targets import TargetChoice, TargetName
 from spec.errors import InputError
 from spec.record.document import TraceDocument
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+from spec.verdict import exit_code
 
 DEFAULT_FOLDER = Path("residency-report")
 
 
-@click.command("report")
+@click.command("report", cls=PlainCommand)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -95,7 +96,7 @@ def report(
     faults: tuple[str, ...],
     junit_file: Path | None,
     sarif_file: Path | None,
-) -> None:
+) -> int:
     """Write a folder with a page, a text for a pull request and a test for each violation.
 
     FILES is a scenario, a trace, a function-level case, or what a check wrote with --json. With
@@ -105,38 +106,31 @@ def report(
     ran, 5 for errors, 2 for wrong input and 130 after Ctrl-C. With --diff, 1 when the second run
     breaks a claim that the first one keeps, and else 0.
     """
-    try:
-        outputs = MachineFiles(junit_file, sarif_file, folder)
-        outputs.require_writable()
-        settings = None if device == "none" else TensorSettings(device=device)
-        if settings is not None:
-            settings.require_device()
-        choices = _choices(target_name, releases, sources, scheduler_class, faults)
-        if is_diff:
-            if junit_file is not None or sarif_file is not None:
-                raise InputError("--junit and --sarif hold the results of a run, not of --diff")
-            first, second = runs_to_compare(files, choices, runner or "V1", settings, max_passes)
-            sys.exit(write_comparison(compare(first, second), folder))
-        if len(files) > 1 or len(choices) > 1:
-            raise InputError("a report is about one file on one target; --diff compares two")
-        chosen = choices[0] if choices else None
-        replays = []
-        for document, choice in _documents(files[0], chosen):
-            runners = runners_of(document, runner)
-            replay = run_document(document, choice, runners, settings, max_passes)
-            click.echo(f"{files[0]}: {kind_of(document)} on {replay.target}")
-            for one in replay.replayed:
-                print_replayed(one)
-            replays.append(replay)
-        sections = report_replays(replays, folder, settings)
-        publish(f"report on {files[0].name}", _checked(replays), outputs, sections)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(exit_code(one.verdict for replay in replays for one in replay.replayed))
+    outputs = MachineFiles(junit_file, sarif_file, folder)
+    outputs.require_writable()
+    settings = None if device == "none" else TensorSettings(device=device)
+    if settings is not None:
+        settings.require_device()
+    choices = _choices(target_name, releases, sources, scheduler_class, faults)
+    if is_diff:
+        if junit_file is not None or sarif_file is not None:
+            raise InputError("--junit and --sarif hold the results of a run, not of --diff")
+        first, second = runs_to_compare(files, choices, runner or "V1", settings, max_passes)
+        return write_comparison(compare(first, second), folder)
+    if len(files) > 1 or len(choices) > 1:
+        raise InputError("a report is about one file on one target; --diff compares two")
+    chosen = choices[0] if choices else None
+    replays = []
+    for document, choice in _documents(files[0], chosen):
+        runners = runners_of(document, runner)
+        replay = run_document(document, choice, runners, settings, max_passes)
+        print_lines(f"{files[0]}: {kind_of(document)} on {replay.target}")
+        for one in replay.replayed:
+            print_replayed(one)
+        replays.append(replay)
+    sections = report_replays(replays, folder, settings)
+    publish(f"report on {files[0].name}", _checked(replays), outputs, sections)
+    return exit_code(one.verdict for replay in replays for one in replay.replayed)
 
 
 def _choices(
@@ -182,7 +176,7 @@ def _documents(path: Path, chosen: TargetChoice | None) -> list[tuple[AnyDocumen
         return [(document, chosen or TargetChoice(name))]
     for one in recorded:
         if one.num_without:
-            click.echo(f"{one.num_without} findings of {path} hold nothing that can be run")
+            print_lines(f"{one.num_without} findings of {path} hold nothing that can be run")
     pairs = [(document, chosen or one.choice) for one in recorded for document in one.documents]
     if not pairs:
         raise InputError(f"{path}: no finding to report on")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ from impl.target import RUNNERS
 from impl.tensors import TensorSettings
 from impl.vllm.launch.source import tree_digest
 from proofs.commands.options import runner_option
+from proofs.describe.visible import print_lines
 from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
+from proofs.jobs.ending import PlainCommand
 from proofs.jobs.processes import run_jobs
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.releases.sweep import Deviation, SweepJob, deviations, searched_verdicts, sweep_vllm
@@ -26,13 +27,13 @@ from proofs.search.runs.results import LoopCheckSettings
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.record.json_document import read_text
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 
 JSON_SCHEMA_VERSION = 1
 DEFAULT_EXAMPLES = 500
 
 
-@click.command("sweep")
+@click.command("sweep", cls=PlainCommand)
 @click.option(
     "--release",
     "releases",
@@ -91,7 +92,7 @@ def sweep(
     report_folder: Path | None,
     junit_file: Path | None,
     sarif_file: Path | None,
-) -> None:
+) -> int:
     """Make the table of claims by release, runner and mode.
 
     Recorded scenarios are judged by their record: a fault has to show where it is recorded, and on
@@ -101,71 +102,64 @@ def sweep(
     recorded or the search refuted a claim, 3 for unknown, 4 for claims never put to the test, 5 for
     errors, 2 for wrong input and 130 after Ctrl-C.
     """
-    try:
-        files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable(json_file)
-        recorded = load_recorded(recorded_folder)
-        chosen = tuple(r for r in RUNNERS if runner in (r, "both"))
-        tensors = None if device == "none" else TensorSettings(device=device)
-        LoopCheckSettings(runners=chosen, tensors=tensors).validate()
-        about = {
-            "examples": examples,
-            "seed": seed,
-            "runner": runner,
-            "device": device,
-            "recorded": recorded.digest,
-            "suite": _suite_digest(),
-        }
-        kept = _kept(json_file, about)
-        vllms = named_vllms(releases or recorded.releases(), None, None)
-        entries = {
-            vllm.source.name: kept[vllm.source.name]
-            for vllm in vllms
-            if vllm.source.name in kept and kept[vllm.source.name]["digest"] == vllm.source.digest
-        }
-        left = [vllm for vllm in vllms if vllm.source.name not in entries]
-        names = [vllm.source.name for vllm in left]
-        jobs = [SweepJob(vllm, recorded, examples, seed, chosen, tensors) for vllm in left]
-        unfinished: dict[str, str] = {}
-        with progress_bar() as report_progress, interrupts() as interrupted:
-            for answer in run_jobs(sweep_vllm, jobs, names, report_progress, interrupted):
-                name = names[answer.index]
-                if answer.value is None:
-                    unfinished[name] = str(answer.refused or answer.failed)
-                elif not answer.value["interrupted"]:
-                    entries[name] = answer.value
-                    _keep(json_file, about, {**kept, **entries})
-            was_interrupted = interrupted()
-        order = [vllm.source.name for vllm in vllms]
-        done = [entries[name] for name in order if name in entries]
-        for name in order:
-            if name not in entries and name not in unfinished:
-                unfinished[name] = "interrupted"
-        found = [one for entry in done for one in deviations(recorded, entry)]
-        print_sweep(done)
-        print_findings(done)
-        print_deviations(recorded, done, found)
-        sections: list[str] = []
-        all_again = True
-        if report_folder is not None:
-            from proofs.dossiers.sweep import report_sweep
+    files = MachineFiles(junit_file, sarif_file, report_folder)
+    files.require_writable(json_file)
+    recorded = load_recorded(recorded_folder)
+    chosen = tuple(r for r in RUNNERS if runner in (r, "both"))
+    tensors = None if device == "none" else TensorSettings(device=device)
+    LoopCheckSettings(runners=chosen, tensors=tensors).validate()
+    about = {
+        "examples": examples,
+        "seed": seed,
+        "runner": runner,
+        "device": device,
+        "recorded": recorded.digest,
+        "suite": _suite_digest(),
+    }
+    kept = _kept(json_file, about)
+    vllms = named_vllms(releases or recorded.releases(), None, None)
+    entries = {
+        vllm.source.name: kept[vllm.source.name]
+        for vllm in vllms
+        if vllm.source.name in kept and kept[vllm.source.name]["digest"] == vllm.source.digest
+    }
+    left = [vllm for vllm in vllms if vllm.source.name not in entries]
+    names = [vllm.source.name for vllm in left]
+    jobs = [SweepJob(vllm, recorded, examples, seed, chosen, tensors) for vllm in left]
+    unfinished: dict[str, str] = {}
+    with progress_bar() as report_progress, interrupts() as interrupted:
+        for answer in run_jobs(sweep_vllm, jobs, names, report_progress, interrupted):
+            name = names[answer.index]
+            if answer.value is None:
+                unfinished[name] = str(answer.refused or answer.failed)
+            elif not answer.value["interrupted"]:
+                entries[name] = answer.value
+                _keep(json_file, about, {**kept, **entries})
+        was_interrupted = interrupted()
+    order = [vllm.source.name for vllm in vllms]
+    done = [entries[name] for name in order if name in entries]
+    for name in order:
+        if name not in entries and name not in unfinished:
+            unfinished[name] = "interrupted"
+    found = [one for entry in done for one in deviations(recorded, entry)]
+    print_sweep(done)
+    print_findings(done)
+    print_deviations(recorded, done, found)
+    sections: list[str] = []
+    all_again = True
+    if report_folder is not None:
+        from proofs.dossiers.sweep import report_sweep
 
-            sections, all_again = report_sweep(
-                vllms, recorded, done, seed, chosen, tensors, report_folder
-            )
-        checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
-        publish("a sweep over releases", checked, files, sections)
-        for name, reason in unfinished.items():
-            click.echo(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
+        sections, all_again = report_sweep(
+            vllms, recorded, done, seed, chosen, tensors, report_folder
+        )
+    checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
+    publish("a sweep over releases", checked, files, sections)
+    for name, reason in unfinished.items():
+        print_lines(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
     if was_interrupted:
-        sys.exit(INTERRUPTED_EXIT_CODE)
-    sys.exit(_code(recorded, done, found, bool(unfinished) or not all_again))
+        return INTERRUPTED_EXIT_CODE
+    return _code(recorded, done, found, bool(unfinished) or not all_again)
 
 
 def _code(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from impl.vllm.launch.fetch import CI_RELEASES, fetch, from_directory
 from impl.vllm.launch.source import cache_folder, cached_releases, unpacked, unpacked_folder
+from proofs.describe.visible import print_lines
+from proofs.jobs.ending import PlainGroup
 from spec.errors import InputError
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE
 
 
-@click.group("vllm")
+@click.group("vllm", cls=PlainGroup)
 def vllm() -> None:
     """Fetch the source of vLLM releases, and list what is at hand."""
 
@@ -37,39 +35,25 @@ def fetch_command(
     The directory holds nothing but the package vllm; put it on PYTHONPATH.
     """
     wanted = dict.fromkeys((*release, *(CI_RELEASES if ci else ())))
-    with _plain_errors():
-        if not wanted and source is None:
-            raise InputError("give at least one release, such as 0.33.0, or --ci, or --source DIR")
-        for name in wanted:
-            click.echo(fetch(name, progress).root)
-        if source is not None:
-            click.echo(from_directory(source).root)
+    if not wanted and source is None:
+        raise InputError("give at least one release, such as 0.33.0, or --ci, or --source DIR")
+    for name in wanted:
+        print_lines(str(fetch(name, progress).root))
+    if source is not None:
+        print_lines(str(from_directory(source).root))
 
 
 @vllm.command("list")
 def list_command() -> None:
     """List the releases in the cache: complete or not, digest of the archive, import directory."""
     cache = cache_folder()
-    with _plain_errors():
-        names = cached_releases(cache)
-        if not names:
-            click.echo(f"No release in {cache}; fetch one with: residency vllm fetch 0.33.0")
-        for name in names:
-            source = unpacked(cache, name)
-            if source is None:
-                folder = unpacked_folder(cache, name)
-                click.echo(f"{name:<10} incomplete or changed; fetch it again  {folder}")
-            else:
-                click.echo(f"{name:<10} complete  {source.digest}  {source.root}")
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
+    names = cached_releases(cache)
+    if not names:
+        print_lines(f"No release in {cache}; fetch one with: residency vllm fetch 0.33.0")
+    for name in names:
+        source = unpacked(cache, name)
+        if source is None:
+            folder = unpacked_folder(cache, name)
+            print_lines(f"{name:<10} incomplete or changed; fetch it again  {folder}")
+        else:
+            print_lines(f"{name:<10} complete  {source.digest}  {source.root}")

@@ -6,27 +6,22 @@ exhausted, 5 if CrossHair failed or missed a canary.
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from proofs.crosshair.explore import require_crosshair
 from proofs.crosshair.runner import jobs, line_of, run
-from spec.errors import InputError
-from spec.verdict import Verdict, exit_code
+from proofs.jobs.ending import PlainCommand
+from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
+@click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> int:
     """Run CrossHair on the reference's integer guards.
 
     Free, both tolerance tests and overlap must be exhausted, and a copy of each that is wrong for
     one remote integer (its canary) must be found out. Other guards are listed.
     """
-    try:
-        require_crosshair()
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
+    require_crosshair()
     verdicts = []
     try:
         for report in run(jobs()):
@@ -35,12 +30,12 @@ def main() -> None:
             click.echo(line_of(report) + flag)
     except KeyboardInterrupt:
         click.echo(f"interrupted after {len(verdicts)} of {len(jobs())} explorations")
-        sys.exit(130)
+        return INTERRUPTED_EXIT_CODE
     click.echo(
         f"{len(verdicts)} explorations, "
         f"{sum(verdict is Verdict.HELD for verdict in verdicts)} as they must be"
     )
-    sys.exit(exit_code(verdicts))
+    return exit_code(verdicts)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from proofs.describe.visible import print_lines
 from proofs.drive.documents import kind_of, load_any, run_document
 from proofs.drive.replay import RunnerChoice
 from proofs.report.machines.github import append_summary
@@ -86,10 +85,10 @@ def write_comparison(compared: Compared, folder: Path) -> int:
         InputError: a file cannot be written.
     """
     for line in comparison_lines(compared):
-        click.echo(line)
+        print_lines(line)
     text = comparison_markdown(compared)
     for name, content in (("diff.html", comparison_page(compared)), ("diff.md", text)):
         write_atomically(folder / name, content)
-        click.echo(f"wrote {folder / name}")
+        print_lines(f"wrote {folder / name}")
     append_summary([text])
     return exit_code([Verdict.REFUTED if compared.new else Verdict.HELD])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.drive.replay import Replayed
 from spec.record.steps import Trace
@@ -18,17 +17,17 @@ def print_relation(replayed: Replayed) -> None:
         return
     reason = why_not_covered(replayed.trace.scenario)
     if reason is not None:
-        click.echo(f"{replayed.part}: the unbounded proofs say nothing of this run: {reason}")
+        print_lines(f"{replayed.part}: the unbounded proofs say nothing of this run: {reason}")
         return
     outside = outside_the_proof(replayed.trace)
     if not outside:
-        click.echo(
+        print_lines(
             f"{replayed.part}: every completed step lies in the relation that the proofs are about"
         )
         return
-    click.echo(f"{replayed.part}: outside the proof: {counted(len(outside), 'difference')}")
+    print_lines(f"{replayed.part}: outside the proof: {counted(len(outside), 'difference')}")
     for one in outside:
-        click.echo(f"  {one.describe()}")
+        print_lines(f"  {one.describe()}")
 
 
 def relation_to_json(trace: Trace) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from impl.tensors import TensorSettings
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.drive.examples import Replay
 from proofs.drive.origin import Origin
@@ -118,7 +117,7 @@ def _write_overview(of_targets: Sequence[tuple[str, Sequence[Written]]], folder:
         for one in its
     ]
     origin = Origin(counted(len(of_targets), "target"))
-    click.echo(f"wrote {write_index(folder, written, origin)}")
+    print_lines(f"wrote {write_index(folder, written, origin)}")
 
 
 def written_runs(
@@ -170,7 +169,7 @@ def finish(
     index = write_index(folder, written, origin)
     paths = [*(path for one in written for path in one.paths), index]
     for path in paths:
-        click.echo(f"wrote {path}")
+        print_lines(f"wrote {path}")
     return [
         path.read_text("utf-8")
         for path in paths

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import click
-
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import print_lines
 from proofs.dossiers.runs import finish, written_runs
 from proofs.drive.drive import DriveJob, Shown, Wanted, driven
 from proofs.drive.origin import vllm_origin
@@ -70,7 +69,7 @@ def report_stops(
         if one.example is None:
             _refuse_unrun(vllm, one)
             is_shown = False
-            click.echo(f"{Verdict.ERROR.name} {_unlike(vllm, stop, one)}", err=True)
+            print_lines(f"{Verdict.ERROR.name} {_unlike(vllm, stop, one)}", err=True)
             continue
         key = one.example.finding.fingerprint
         run = "this run" if key not in examples else "another run that stops in the same way"
@@ -94,7 +93,7 @@ def _legal(settings: Settings, stops: Sequence[Stop]) -> Iterator[tuple[Stop, Sc
         try:
             scenario.validate()
         except InputError as error:
-            click.echo(f"no report on {stop.name}: its prompt cannot be run: {error}", err=True)
+            print_lines(f"no report on {stop.name}: its prompt cannot be run: {error}", err=True)
             continue
         yield stop, scenario
 

@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from impl.target import Runner
 from impl.tensors import TensorSettings
+from proofs.describe.visible import print_lines
 from proofs.dossiers.runs import TargetRuns, report_targets
 from proofs.drive.drive import DriveJob, Shown, Wanted, driven
 from proofs.drive.origin import vllm_origin
@@ -73,7 +72,7 @@ def report_sweep(
                     all_again = False
                     claim = wanted[key].claim
                     told = f"{Verdict.ERROR.name} {vllm.source.name}: no report on {claim}: {why}"
-                    click.echo(told, err=True)
+                    print_lines(told, err=True)
             targets.append(TargetRuns(list(examples.values()), vllm_origin(vllm, seed), vllm))
         was_interrupted = interrupted()
     if was_interrupted:

@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-import click
-
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.explore.case import rows
 from proofs.explore.chunk import CALLS_EVERY, ChunkResult, Counts
@@ -34,16 +33,16 @@ def print_report(report: ExploreReport) -> None:
     settings = report.settings
     scope = cases(scope_named(settings.scope))
     variant = "the reference" if settings.fault is None else f"the reference +{settings.fault}"
-    click.echo(
+    print_lines(
         f"{variant}, scope {settings.scope}: {len(scope):,} cases of {scope.num_layouts:,} layouts "
         f"and {len(rows())} configurations"
     )
     if report.whole is None:
-        click.echo("Nothing was explored.")
+        print_lines("Nothing was explored.")
         return
-    click.echo(f"{'claim':<30} {'verdict':<8} {'cases broken':>12} {'passes':>7}")
+    print_lines(f"{'claim':<30} {'verdict':<8} {'cases broken':>12} {'passes':>7}")
     for result in report.claims:
-        click.echo(_line(result))
+        print_lines(_line(result))
     for result in report.claims:
         if result.violation is not None:
             _print_violation(result, result.violation)
@@ -51,19 +50,19 @@ def print_report(report: ExploreReport) -> None:
         _print_error("the target and the model part", difference)
     for difference in report.whole.outside:
         _print_error("the model leaves the relation of the proofs", difference)
-    click.echo("")
+    print_lines("")
     _print_sums(report.whole)
     if report.interrupted:
-        click.echo(
+        print_lines(
             f"Interrupted after {report.jobs_done} of {report.jobs} jobs: the results above are "
             "incomplete."
         )
 
 
 def _print_error(what: str, difference: Difference) -> None:
-    click.echo(f"\n{Verdict.ERROR.name} {what} at step {difference.step}")
-    click.echo(f"  {describe_scenario(difference.scenario)}")
-    click.echo(f"  {difference.what}")
+    print_lines(f"\n{Verdict.ERROR.name} {what} at step {difference.step}")
+    print_lines(f"  {describe_scenario(difference.scenario)}")
+    print_lines(f"  {difference.what}")
 
 
 def _line(result: ClaimResult) -> str:
@@ -77,24 +76,24 @@ def _line(result: ClaimResult) -> str:
 def _print_violation(result: ClaimResult, violation: Confirmed) -> None:
     found, finding = violation.found, violation.finding
     if finding is None:
-        click.echo(f"\n{result.verdict.name} {found.claim}: the reference does not show it")
-        click.echo(f"  {describe_scenario(found.scenario)}")
+        print_lines(f"\n{result.verdict.name} {found.claim}: the reference does not show it")
+        print_lines(f"  {describe_scenario(found.scenario)}")
         return
-    click.echo(f"\n{result.verdict.name} {found.claim} [{finding.fingerprint}]")
-    click.echo(f"  {finding.mechanism}: {describe_scenario(found.scenario)}")
-    click.echo(f"  shown in {counted(violation.passes, 'pass', 'passes')}")
-    click.echo(f"  observed: {finding.observed}")
-    click.echo(f"  expected: {finding.expected}")
+    print_lines(f"\n{result.verdict.name} {found.claim} [{finding.fingerprint}]")
+    print_lines(f"  {finding.mechanism}: {describe_scenario(found.scenario)}")
+    print_lines(f"  shown in {counted(violation.passes, 'pass', 'passes')}")
+    print_lines(f"  observed: {finding.observed}")
+    print_lines(f"  expected: {finding.expected}")
 
 
 def _print_sums(whole: ChunkResult) -> None:
     counts = totals(whole)
-    click.echo(
+    print_lines(
         f"{counts.cases:,} cases: {counts.states:,} states, {counts.edges:,} rounds, up to "
         f"{counts.depth} passes deep."
     )
     if whole.seconds:
-        click.echo(
+        print_lines(
             f"{counts.transitions:,} events, passes and updates of the model, claims included, in "
             f"{whole.seconds:.1f} CPU seconds: {counts.transitions / whole.seconds:,.0f} a second."
         )
@@ -102,22 +101,22 @@ def _print_sums(whole: ChunkResult) -> None:
     if whole.related:
         share = 100 * whole.related / max(counts.edges, 1)
         verdict = "some are outside" if whole.outside else "all of them lie in it"
-        click.echo(
+        print_lines(
             f"{whole.related:,} rounds ({share:.0f}%) were laid against the relation of the "
             f"unbounded proofs; {verdict}."
         )
     else:
-        click.echo("No round was laid against the relation of the unbounded proofs.")
+        print_lines("No round was laid against the relation of the unbounded proofs.")
 
 
 def _print_walked(whole: ChunkResult, counts: Counts) -> None:
     walked = whole.walked
     if not walked.edges:
-        click.echo("The reference walked nothing: --lockstep 0.")
+        print_lines("The reference walked nothing: --lockstep 0.")
         return
     share = 100 * walked.edges / max(counts.edges, 1)
     verdict = "parted from the model" if whole.differences else "agreed in every step"
-    click.echo(
+    print_lines(
         f"The reference walked every round of {walked.cases:,} cases ({walked.edges:,} rounds, "
         f"{share:.0f}%) in {walked.runs:,} runs of {walked.steps:,} steps, and {verdict}; "
         f"its calls were compared in one case of {CALLS_EVERY}."

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted, describe_part
 from proofs.drive.replay import Comparison, Replayed
 from proofs.search.functions.present import print_finding
@@ -22,20 +21,20 @@ _LONGEST_VALUE = 160
 
 def print_replayed(replayed: Replayed) -> None:
     """Print the verdict, one line for each finding, and how the run relates to the recorded one."""
-    click.echo(_headline(replayed))
+    print_lines(_headline(replayed))
     for finding in replayed.findings:
         if isinstance(finding, LoopFinding):
-            click.echo(f"  {describe_finding(finding)}")
+            print_lines(f"  {describe_finding(finding)}")
         else:
             print_finding(finding)
     if replayed.comparison is not None:
         assert replayed.trace is not None
-        click.echo(f"  {_describe_comparison(replayed.comparison, replayed.trace)}")
+        print_lines(f"  {_describe_comparison(replayed.comparison, replayed.trace)}")
 
 
 def print_gone(finding: Finding | LoopFinding) -> None:
     """Print that a recorded finding did not show again."""
-    click.echo(f"recorded, but did not show again: {finding.claim}: {finding.mechanism}")
+    print_lines(f"recorded, but did not show again: {finding.claim}: {finding.mechanism}")
 
 
 def _headline(replayed: Replayed) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.drive.recorded import Recorded
 from proofs.releases.sweep import ENGINES, Deviation, cells
@@ -30,21 +29,21 @@ _MEANINGS = ". held, X refuted, ? unknown, 0 never put to the test, E error, - n
 def print_sweep(entries: Sequence[Mapping[str, Any]]) -> None:
     """Print the table: a line for each claim, a column for each release, a sign for each engine."""
     if not entries:
-        click.echo("Nothing was run.")
+        print_lines("Nothing was run.")
         return
     engines = ", ".join(f"{runner} {mode}" for runner, mode in ENGINES)
-    click.echo(f"Each column: {engines}. {_MEANINGS}.")
+    print_lines(f"Each column: {engines}. {_MEANINGS}.")
     names = [str(entry["release"] or entry["target"]) for entry in entries]
     widths = [max(len(name), len(ENGINES)) for name in names]
     head = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
-    click.echo(f"{'claim':<28} {'  '.join(head)}".rstrip())
+    print_lines(f"{'claim':<28} {'  '.join(head)}".rstrip())
     found = [cells(entry) for entry in entries]
     for claim in (*RUNNER_CLAIMS, *BOTH_RUNNERS_CLAIMS):
         signs = [
             "".join(_sign(one.get((claim, engine), set())) for engine in ENGINES).ljust(width)
             for one, width in zip(found, widths, strict=True)
         ]
-        click.echo(f"{claim:<28} {'  '.join(signs)}".rstrip())
+        print_lines(f"{claim:<28} {'  '.join(signs)}".rstrip())
 
 
 def _sign(verdicts: set[str]) -> str:
@@ -64,10 +63,10 @@ def print_findings(entries: Sequence[Mapping[str, Any]]) -> None:
                     shown.append(name)
                 first.setdefault(finding["fingerprint"], finding)
     if first:
-        click.echo("\nFound by the search:")
+        print_lines("\nFound by the search:")
     for fingerprint, finding in first.items():
-        click.echo(f"  {finding['claim']} [{fingerprint}] in {', '.join(where[fingerprint])}")
-        click.echo(f"    {finding['mechanism']}: {finding['scenario']}")
+        print_lines(f"  {finding['claim']} [{fingerprint}] in {', '.join(where[fingerprint])}")
+        print_lines(f"    {finding['mechanism']}: {finding['scenario']}")
 
 
 def print_deviations(
@@ -80,8 +79,8 @@ def print_deviations(
         for fault in recorded.index.faults
     )
     wrong = len({(one.name, one.target) for one in found})
-    click.echo(f"\n{counted(asked, 'recorded answer')} looked at, {wrong} not as recorded.")
+    print_lines(f"\n{counted(asked, 'recorded answer')} looked at, {wrong} not as recorded.")
     for one in found:
-        click.echo(f"  {one.verdict.name} {one.name} on {one.target}: {one.text}")
+        print_lines(f"  {one.verdict.name} {one.name} on {one.target}: {one.text}")
     for fault in recorded.index.without_scenario:
-        click.echo(f"  no scenario for {fault.name}: {fault.reason}")
+        print_lines(f"  no scenario for {fault.name}: {fault.reason}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from impl.vllm.launch.load import patches_for
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.releases.against import Compared, behaviour_to_json
 from proofs.releases.replay_present import describe_step, shortened
@@ -18,7 +17,7 @@ from proofs.search.runs.present import loop_report_to_json, print_loop_report
 def print_vllm_report(report: VllmReport) -> None:
     """Print what was found on one vLLM, and how that relates to what it was compared with."""
     if report.searched is None:
-        click.echo(f"ERROR {report.vllm.source.name}: {report.refused or report.failed}", err=True)
+        print_lines(f"ERROR {report.vllm.source.name}: {report.refused or report.failed}", err=True)
         return
     print_loop_report(report.searched.report)
     if report.compared is not None:
@@ -27,14 +26,14 @@ def print_vllm_report(report: VllmReport) -> None:
 
 def print_patches() -> None:
     """Print what is not as the release has it, and why."""
-    click.echo("\nNot as the release has it:")
+    print_lines("\nNot as the release has it:")
     for patch in patches_for("loop"):
-        click.echo(f"  {patch.where}: {patch.change} ({patch.reason})")
+        print_lines(f"  {patch.where}: {patch.change} ({patch.reason})")
 
 
 def _print_compared(report: VllmReport, compared: Compared) -> None:
     assert report.searched is not None
-    click.echo(f"\nAgainst {compared.earlier}:")
+    print_lines(f"\nAgainst {compared.earlier}:")
     findings = {
         example.finding.fingerprint: example.finding
         for example in report.searched.report.counterexamples
@@ -42,15 +41,15 @@ def _print_compared(report: VllmReport, compared: Compared) -> None:
     for name, fingerprints in (("NEW", compared.new), ("already there", compared.there)):
         for fingerprint in fingerprints:
             finding = findings[fingerprint]
-            click.echo(f"  {name}: {finding.claim} [{fingerprint}] {finding.mechanism}")
+            print_lines(f"  {name}: {finding.claim} [{fingerprint}] {finding.mechanism}")
     for known in compared.fixed:
-        click.echo(f"  fixed: {known.claim} [{known.fingerprint}] {known.mechanism}")
+        print_lines(f"  fixed: {known.claim} [{known.fingerprint}] {known.mechanism}")
     if not (compared.new or compared.there or compared.fixed):
-        click.echo("  no finding on either")
-    click.echo(f"  {_behaviour(compared)}")
+        print_lines("  no finding on either")
+    print_lines(f"  {_behaviour(compared)}")
     if compared.difference is not None and compared.traces is not None:
         for line in _difference(compared):
-            click.echo(f"  {line}")
+            print_lines(f"  {line}")
 
 
 def _behaviour(compared: Compared) -> str:

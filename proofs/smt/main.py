@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from proofs.jobs.ending import PlainCommand
 from proofs.smt.obligation import Obligation, Result
 from proofs.smt.outputs import to_json, to_junit, write_smt2
 from proofs.smt.run import print_result, print_summary, run_obligations
 from proofs.smt.solvers import RESOURCE_LIMIT, require_solvers
-from spec.errors import InputError
 from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, exit_code
+from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,14 +112,13 @@ def prove_and_write(
 def main_of_group(group: str, obligations: Sequence[Obligation]) -> None:
     """Prove one group; the entry point of the group's module as a script."""
 
-    @click.command(context_settings=HELP, help=f"Prove the obligations of the group {group}.")
+    @click.command(
+        cls=PlainCommand,
+        context_settings=HELP,
+        help=f"Prove the obligations of the group {group}.",
+    )
     @prove_options
-    @click.pass_context
-    def command(context: click.Context, /, **options: Any) -> None:
-        try:
-            context.exit(prove_and_write(obligations, **options))
-        except InputError as error:
-            click.echo(f"Error: {error}", err=True)
-            context.exit(USAGE_EXIT_CODE)
+    def command(**options: Any) -> int:
+        return prove_and_write(obligations, **options)
 
     command()

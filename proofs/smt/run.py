@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from proofs.describe.visible import harmless_lines
 from proofs.smt.obligation import Obligation, Result, prove
 from proofs.smt.outputs import describe
 from proofs.smt.solvers import RESOURCE_LIMIT
@@ -78,4 +79,4 @@ def print_summary(results: Sequence[Result], selected: int, console: Console) ->
 
 def print_line(console: Console, line: str, style: str | None = None) -> None:
     """Print a line as it is, at whatever width."""
-    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    console.print(harmless_lines(line), style=style, markup=False, highlight=False, soft_wrap=True)

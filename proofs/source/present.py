@@ -9,6 +9,7 @@ from rich.console import Console
 from proofs.describe.cases import describe_case
 from proofs.describe.words import describe_part
 from proofs.search.functions.parts import WITHOUT
+from proofs.smt.run import print_line
 from proofs.source.ask.piece import RULE
 from proofs.source.check import SourceReport, SourceResult
 from proofs.symbolic.exploration import Counts
@@ -28,7 +29,7 @@ def print_source_report(report: SourceReport, console: Console) -> None:
     """Print the release's exact rules, one line per claim and part, and the counterexamples."""
 
     def line(text: str, style: str | None = None) -> None:
-        console.print(text.rstrip(), style=style, markup=False, highlight=False, soft_wrap=True)
+        print_line(console, text.rstrip(), style)
 
     line(
         f"{report.release}: its source on symbolic integers, unbounded, up to "

@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from proofs.jobs.ending import PlainCommand
 from proofs.smt.main import HELP, prove_and_write
 from proofs.smt.main import prove_options as output_options
 from proofs.smt.obligation import Result
 from proofs.smt.run import print_line
 from proofs.theorems.answers import answers
 from proofs.theorems.groups import select
-from spec.errors import InputError
-from spec.verdict import USAGE_EXIT_CODE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,22 +51,12 @@ def print_answers(results: Sequence[Result], console: Console) -> None:
         print_line(console, line)
 
 
-def run_or_usage_error(**options: Any) -> int:
-    """:func:`run`, with wrong input reported on one line (exit code 2, no traceback)."""
-    try:
-        return run(**options)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        return USAGE_EXIT_CODE
-
-
-@click.command(context_settings=HELP)
+@click.command(cls=PlainCommand, context_settings=HELP)
 @prove_options
-@click.pass_context
-def prove(context: click.Context, /, **options: Any) -> None:
+def prove(**options: Any) -> int:
     """Prove the rules of spec/ for all integers, with z3 and again with cvc5.
 
     Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
     or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
     """
-    context.exit(run_or_usage_error(**options))
+    return run(**options)

@@ -15,6 +15,7 @@ from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
 from impl.targets.runs import ReferenceLoop
+from proofs.describe.visible import visible
 from proofs.drive.origin import Origin
 from proofs.recorded import SCENARIOS
 from proofs.report.near.comparison import compare
@@ -32,7 +33,6 @@ from proofs.report.text.markup import (
     fitted,
     prose,
     table,
-    visible,
 )
 from proofs.run.record import Recording, record
 from proofs.search.runs.results import LoopCounterexample

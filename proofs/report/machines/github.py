@@ -12,10 +12,11 @@ from pathlib import Path
 
 import click
 
+from proofs.describe.visible import print_lines, visible
 from proofs.describe.words import counted
 from proofs.report.machines.blame import SourcePlace
 from proofs.report.machines.violation import Violation
-from proofs.report.text.markup import code_span, fitted, prose, table, visible
+from proofs.report.text.markup import code_span, fitted, prose, table
 
 MOST_ANNOTATIONS = 10
 """Errors of a step that the site shows; the summary tells the rest."""
@@ -67,7 +68,7 @@ def append_summary(sections: Sequence[str], environment: Mapping[str, str] | Non
         with path.open("a", encoding="utf-8") as written:
             written.write(text)
     except OSError as error:
-        click.echo(f"{path}: the summary cannot be written ({error.strerror})", err=True)
+        print_lines(f"{path}: the summary cannot be written ({error.strerror})", err=True)
 
 
 def annotation_lines(violations: Sequence[Violation], workspace: str | None) -> list[str]:

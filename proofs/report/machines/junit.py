@@ -8,7 +8,7 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from proofs.report.text.markup import visible
+from proofs.describe.visible import visible
 from spec.verdict import Verdict
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.report.machines.github import announce
 from proofs.report.machines.junit import Outcome, to_junit
@@ -120,7 +121,7 @@ def tell_pages(refuted: int, pages: int) -> None:
         pages: how many pages were written about them.
     """
     if refuted > pages:
-        click.echo(
+        print_lines(
             f"{refuted} refuted questions on {counted(pages, 'page')}: what the engine shows in "
             "one and the same way has one page, which bears the id of that run's fault"
         )

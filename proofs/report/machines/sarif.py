@@ -12,8 +12,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
+from proofs.describe.visible import visible
 from proofs.report.machines.violation import Violation
-from proofs.report.text.markup import visible
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

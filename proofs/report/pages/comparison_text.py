@@ -8,10 +8,11 @@ from itertools import zip_longest
 from textwrap import wrap
 
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import visible
 from proofs.describe.words import counted
 from proofs.report.near.comparison import Compared, Pair, shown_pairs
 from proofs.report.story.step_words import moment, words_of
-from proofs.report.text.markup import COMMENT_LIMIT, code_span, fitted, prose, table, visible
+from proofs.report.text.markup import COMMENT_LIMIT, code_span, fitted, prose, table
 from proofs.report.text.plain import shortened
 from spec.record.run_findings import LoopFinding
 from spec.record.steps import Step

@@ -7,6 +7,7 @@ which nothing begins or ends.
 
 from __future__ import annotations
 
+from proofs.describe.visible import visible
 from proofs.describe.words import counted
 from proofs.report.picture.text_cells import (
     NO_COLUMNS,
@@ -19,7 +20,6 @@ from proofs.report.picture.text_cells import (
     worker_cell,
 )
 from proofs.report.story.timeline import Gap, RequestTrack, StepRow, Timeline
-from proofs.report.text.markup import visible
 
 _MOST_NOTE = 96
 _MOST_WIDTH = 120

@@ -8,50 +8,20 @@ would turn the direction of the text, is written as an escape.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from proofs.describe.visible import visible
 
 COMMENT_LIMIT = 65_536
 """Characters that a comment may have. Bytes are counted here, of which there are never fewer."""
 
-LONGEST_NAME = 60
-"""Characters of a name that are shown; files hold it whole."""
 
 NO_TEXT = "(empty)"
 """What stands for a name without a character."""
 
-_RIGHT_TO_LEFT = ("R", "AL", "AN")
-_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNSEEN_SPACE = re.compile(r"^ | $|(?<= ) ")
 _HARMLESS = re.compile(r"[A-Za-z0-9.(\[\"'][A-Za-z0-9,.;:()\[\]+=\"'%?-]*")
 _OPERATOR = re.compile(r"(?:[+=-]|==|[<>]=?)[,.;:]?")
 _LINKED = re.compile(r"www\.|gh-\d|\]\(|:[^ ]*:|[0-9a-f]{7,}$|\[[ x]?\]", re.IGNORECASE)
-
-
-def visible(text: str, longest: int | None = LONGEST_NAME) -> str:
-    """The text on one line, each character that is not plain to see as an escape.
-
-    Args:
-        text: any text.
-        longest: characters to keep; ``None`` for all. What was cut is said.
-    """
-    shown = text if longest is None else text[:longest]
-    escaped = _UNSEEN_SPACE.sub(r"\\x20", "".join(map(_visible, shown)))
-    return escaped if len(shown) == len(text) else f"{escaped}... ({len(text)} characters)"
-
-
-def _visible(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    is_plain = (
-        character.isprintable()
-        and not unicodedata.category(character).startswith("M")
-        and unicodedata.bidirectional(character) not in _RIGHT_TO_LEFT
-    )
-    if is_plain:
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def code_span(text: str, longest: int | None = None, *, in_table: bool = False) -> str:

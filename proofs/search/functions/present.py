@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import click
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from proofs.describe.cases import describe_case
+from proofs.describe.visible import harmless_lines, print_lines
 from proofs.describe.words import counted, describe_part, describe_target
 from proofs.search.functions.parts import WITHOUT
 from proofs.search.functions.results import CheckReport, Result
@@ -45,11 +45,11 @@ def print_report(report: CheckReport) -> None:
     for finding in report.findings:
         print_finding(finding)
     if not any(result.cases for result in report.results):
-        click.echo("\nNothing was run.")
+        print_lines("\nNothing was run.")
     if report.interrupted:
-        click.echo("\nInterrupted: the results above are incomplete.")
+        print_lines("\nInterrupted: the results above are incomplete.")
     faults = {finding.fingerprint for finding in report.findings}
-    click.echo(f"\n{summary(report.results, len(faults))}")
+    print_lines(f"\n{summary(report.results, len(faults))}")
 
 
 def print_results(
@@ -70,20 +70,20 @@ def print_results(
     if console.is_terminal:
         console.print(_rich_table(results, title, part, numbers))
         return
-    click.echo(title)
-    click.echo(_plain_columns("claim", part, "verdict", *numbers, _remarks_head(results)))
+    print_lines(title)
+    print_lines(_plain_columns("claim", part, "verdict", *numbers, _remarks_head(results)))
     for result in results:
-        click.echo(_plain_line(result))
+        print_lines(_plain_line(result))
 
 
 def print_finding(finding: Finding) -> None:
     """Print a violation: its smallest case, what was seen and what the claim asks for."""
     verdict = _with_assumption(Verdict.REFUTED.name, _broken_by(finding))
     target = describe_target(finding.target)
-    click.echo(f"\n{verdict} {finding.claim} by {target} [{finding.fingerprint}]")
-    click.echo(f"  {finding.mechanism}: {describe_case(finding.case)}")
-    click.echo(f"  observed: {finding.observed}")
-    click.echo(f"  expected: {finding.expected}")
+    print_lines(f"\n{verdict} {finding.claim} by {target} [{finding.fingerprint}]")
+    print_lines(f"  {finding.mechanism}: {describe_case(finding.case)}")
+    print_lines(f"  observed: {finding.observed}")
+    print_lines(f"  expected: {finding.expected}")
 
 
 def verdict_name(result: Result) -> str:
@@ -166,7 +166,7 @@ def _rich_table(
     for result in results:
         style = "dim" if result.verdict is None else _STYLES[result.verdict]
         verdict = f"[{style}]{verdict_name(result)}[/]"
-        remark = escape(_remark(result))
+        remark = escape(harmless_lines(_remark(result)))
         table.add_row(
             result.claim,
             _part_name(result),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import click
-
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.search.functions.present import print_results, summary, verdict_name
 from proofs.search.functions.results import Result
@@ -24,18 +23,18 @@ def print_loop_report(report: LoopReport) -> None:
     for counterexample in report.counterexamples:
         _print_counterexample(counterexample)
     for failure in report.failures:
-        click.echo(f"\n{Verdict.ERROR.name} {failure}")
+        print_lines(f"\n{Verdict.ERROR.name} {failure}")
     if report.num_scenarios:
         told = ", ".join(f"{name} {count}" for name, count in sorted(report.families.items()))
-        click.echo(f"\nScenarios by family: {told}.")
+        print_lines(f"\nScenarios by family: {told}.")
     else:
-        click.echo("\nNothing was run.")
+        print_lines("\nNothing was run.")
     for line in _not_given(report):
-        click.echo(line)
+        print_lines(line)
     if report.interrupted:
-        click.echo("\nInterrupted: the results above are incomplete.")
+        print_lines("\nInterrupted: the results above are incomplete.")
     faults = {counterexample.finding.fingerprint for counterexample in report.counterexamples}
-    click.echo(f"\n{summary(report.results, len(faults))}")
+    print_lines(f"\n{summary(report.results, len(faults))}")
 
 
 def _not_given(report: LoopReport) -> list[str]:
@@ -59,12 +58,12 @@ def _print_counterexample(counterexample: LoopCounterexample) -> None:
     if finding.loop is not None:
         where += f", passes {finding.loop[0]} to {finding.loop[1]} again and again"
     runners = " and ".join(counterexample.runners)
-    click.echo(f"\n{Verdict.REFUTED.name} {finding.claim} on {runners} [{finding.fingerprint}]")
-    click.echo(f"  {finding.mechanism}: {describe_scenario(counterexample.trace.scenario)}")
-    click.echo(f"  needs: {finding.shape or 'not shrunk'}")
-    click.echo(f"  {where}")
-    click.echo(f"  observed: {finding.observed}")
-    click.echo(f"  expected: {finding.expected}")
+    print_lines(f"\n{Verdict.REFUTED.name} {finding.claim} on {runners} [{finding.fingerprint}]")
+    print_lines(f"  {finding.mechanism}: {describe_scenario(counterexample.trace.scenario)}")
+    print_lines(f"  needs: {finding.shape or 'not shrunk'}")
+    print_lines(f"  {where}")
+    print_lines(f"  observed: {finding.observed}")
+    print_lines(f"  expected: {finding.expected}")
 
 
 def loop_report_to_json(report: LoopReport) -> dict[str, Any]:

@@ -1,0 +1,182 @@
+"""How commands end: one line and one exit code, whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from proofs.commands.main import main
+from proofs.describe.visible import LONGEST_ERROR, harmless_lines
+from proofs.jobs.ending import (
+    CLOSED_PIPE_EXIT_CODE,
+    TRACEBACK_VARIABLE,
+    PlainCommand,
+    PlainGroup,
+    code_of,
+)
+from spec.errors import InputError
+from tests.support.hostile_names import NAMES
+
+ROOT = Path(__file__).parents[2]
+
+
+def _raises(error: BaseException) -> click.Command:
+    @click.command(cls=PlainCommand)
+    def command() -> int:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InputError("no such thing"), 2, "Error: no such thing"),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+        (MemoryError(), 5, "ERROR out of memory"),
+        (BrokenProcessPool("x"), 5, "ERROR a worker process ended early"),
+        (OSError(errno.ENOSPC, "No space left on device", "a"), 5, "ERROR a: no space left"),
+        (FileNotFoundError(2, "No such file or directory", "link"), 5, "ERROR link: No such file"),
+        (RecursionError("too deep"), 5, "ERROR RecursionError: too deep (in test_endings.py"),
+        (KeyError("x"), 5, "ERROR KeyError: 'x' (in test_endings.py, line"),
+        (AssertionError(), 5, "ERROR AssertionError (in test_endings.py, line"),
+        (SystemExit(3), 3, ""),
+        (SystemExit("as libraries do"), 5, "Error: as libraries do"),
+    ],
+)
+def test_whatever_is_raised_ends_with_one_line_and_a_code_of_its_own(
+    error: BaseException, code: int, line: str
+) -> None:
+    """Wrong: a command that broke down ends with 1, as if a claim were refuted, or prints a trace.
+
+    Where the command stands in a group, the group changes nothing of it.
+    """
+    group = PlainGroup("group", commands={"command": _raises(error)})
+    for invoked in (
+        CliRunner().invoke(_raises(error), []),
+        CliRunner().invoke(group, ["command"]),
+    ):
+        assert invoked.exit_code == code, invoked.output
+        assert invoked.output.startswith(line)
+        assert invoked.output.count("\n") == (1 if line else 0)
+
+
+def test_the_traceback_of_an_unexpected_error_is_there_for_who_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Wrong: who has to mend the fault never sees where it came from."""
+    monkeypatch.setenv(TRACEBACK_VARIABLE, "1")
+    output = CliRunner().invoke(_raises(KeyError("x")), []).output
+    assert output.startswith("Traceback")
+    assert output.splitlines()[-1].startswith("ERROR KeyError: 'x'")
+
+
+def test_what_click_says_of_wrong_use_stays() -> None:
+    """Wrong: help ends with an error, or a misspelled option with another code than 2."""
+    assert CliRunner().invoke(main, ["--help"]).exit_code == 0
+    assert CliRunner().invoke(main, ["check", "--tagret", "x"]).exit_code == 2
+    assert CliRunner().invoke(main, ["nothing"]).exit_code == 2
+
+
+def test_an_error_message_that_repeats_a_file_is_cut() -> None:
+    """Wrong: a file of 30 MB is written to the terminal, as part of the message about it."""
+    output = CliRunner().invoke(_raises(InputError("x" * 30_000_000)), []).output
+    assert len(output) < LONGEST_ERROR + 100
+    assert output.endswith("... (30000000 characters)\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_from_outside_gives_no_orders(name: str) -> None:
+    """Wrong: an identifier or an error text moves the cursor, or marks an error on GitHub."""
+    for text in (name, f"::error::{name}", f"  ::stop-commands::{name}", f"a ##[error]{name}"):
+        shown = harmless_lines(text)
+        for line in shown.splitlines():
+            assert line.isprintable() or not line
+            assert not line.lstrip().startswith("::")
+            assert "##[" not in line
+    output = CliRunner().invoke(_raises(InputError(f"a\n::error::{name}\x1b[2J")), []).output
+    assert output.startswith("Error: a ::error::")
+    assert output.count("\n") == 1
+    assert "\x1b" not in output
+
+
+def test_lines_of_our_own_stay_as_they_are() -> None:
+    """Wrong: harmless text is changed where it is shown."""
+    text = "claim  verdict\n  0.33.0: 3 rows, é, [0,1) ✗\n\n  a :: b"
+    assert harmless_lines(text) == text
+
+
+def _run(code: str, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-c", code], cwd=ROOT, text=True, stderr=subprocess.PIPE, **options
+    )
+
+
+_PRINTS = """
+import click, sys
+from proofs.jobs.ending import PlainCommand
+@click.command(cls=PlainCommand)
+def command():
+    for _ in range(100_000):
+        print("a line of some length, so that it fills every buffer")
+command()
+"""
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    """Wrong: ``residency ... | head`` prints a traceback, or ends with the code of a verdict."""
+    process = _run(_PRINTS, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait() == CLOSED_PIPE_EXIT_CODE
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")  # noqa: PTH110
+def test_a_full_disk_is_an_error_of_one_line() -> None:
+    """Wrong: results that could not be written end with 0, 1 or a traceback."""
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        process = _run(_PRINTS.replace("100_000", "1"), stdout=full)
+        assert process.stderr is not None
+        assert process.stderr.read() == "ERROR output: no space left to write to\n"
+        assert process.wait() == 5
+
+
+_WAITS = """
+import click, sys, time
+from proofs.jobs.ending import PlainCommand
+@click.command(cls=PlainCommand)
+def command():
+    print("at work", flush=True)
+    time.sleep(60)
+command()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_sigterm_ends_a_command_as_ctrl_c_does(number: signal.Signals) -> None:
+    """Wrong: a job that its runner stops says nothing, and leaves its work half done."""
+    process = _run(_WAITS, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    process.send_signal(number)
+    assert process.stderr is not None
+    assert process.stderr.read() == "Interrupted.\n"
+    assert process.wait() == 130
+
+
+def test_a_command_returns_its_code() -> None:
+    """Wrong: a refuted claim ends with 0."""
+    assert code_of(lambda: None) == 0
+    assert code_of(lambda: 4) == 4
