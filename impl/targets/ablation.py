@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from impl.faults import in_book, in_gathers, in_runs
 from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
 from impl.targets.runs import ReferenceLoop
+from spec.rules.releases import ReleaseRules
 
 
 def _without_reservation(parts: Parts) -> Parts:
@@ -20,32 +21,24 @@ def _without_reservation(parts: Parts) -> Parts:
     return replace(parts, chunk_ends=with_methods(parts.chunk_ends, reserved=reserved))
 
 
-def ablated_reference(
-    *,
-    margin: Literal[0, 1],
-    tolerates_boundary: bool,
-    cut: Literal["plain", "shifted"],
-    reservation: Literal["off", "yielding", "insisting"],
-) -> ReferenceLoop:
-    """The reference engine with the given guards; the shift and the look-ahead are configuration.
+def ablated_reference(rules: ReleaseRules, *, tolerates_boundary: bool) -> ReferenceLoop:
+    """The reference engine with other guards; the shift and the look-ahead are configuration.
 
     Args:
-        margin: tokens past a feature's end that progress must be before its reference goes.
+        rules: what margin, cut and reservation are as; a margin is one token.
         tolerates_boundary: whether a boundary feature that is missing is skipped.
-        cut: where a chunk ends before a refused feature: at it, or the shift before it.
-        reservation: what a chunk near the prefill's end does about the shift.
     """
     target = ReferenceLoop()
     parts = target.parts
-    if margin:
+    if rules.margin:
         parts = in_book.deferred_free_margin(parts)
     if not tolerates_boundary:
         parts = in_gathers.no_boundary_tolerance(parts)
-    if cut == "shifted":
+    if rules.cut_shift == "shift":
         parts = in_runs.shifted_cut(parts)
-    if reservation == "off":
+    if rules.reservation == "off":
         parts = _without_reservation(parts)
-    elif reservation == "insisting":
+    elif rules.reservation == "insisting":
         parts = in_runs.reservation_after_cut(parts)
     target.parts = parts
     return target

@@ -3,47 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from spec.model.variant import Variant
+from spec.model.rules import ModelRules
+from spec.rules.releases import Tokens
 
-Cut: TypeAlias = Literal["plain", "shifted"]
 Reservation: TypeAlias = Literal["off", "yielding", "insisting"]
 
 MARGINS = (0, 1)
 SHIFTS = (0, 1, 2, 3)
 LOOK_AHEADS = (0, 1, 2, 3)
-CUTS: tuple[Cut, ...] = ("plain", "shifted")
+CUTS: dict[str, Tokens] = {"plain": 0, "shifted": "shift"}
+"""Where a chunk ends before a refused feature: at it, or the shift before it (47738)."""
 RESERVATIONS: tuple[Reservation, ...] = ("off", "yielding", "insisting")
 
 
 @dataclass(frozen=True)
 class Scheduling:
-    """The guards that scheduling reads; a gather has no say in them.
+    """What scheduling reads; a gather has no say in it.
 
     Attributes:
-        margin: tokens past a feature's end that progress must be before its reference goes (46315).
+        rules: the rules, of which margin, cut and reservation are chosen.
         scheduler_lookahead: the scheduler's shift (tokens).
-        cut: where a chunk ends before a refused feature: at it, or the shift before it (47738).
-        reservation: what a chunk near the prefill's end does about the shift: nothing; end early
-            unless that runs nothing (the reference); or end early even then (0.28.0 on).
     """
 
-    margin: int
+    rules: ModelRules
     scheduler_lookahead: int
-    cut: Cut
-    reservation: Reservation
+
+    @property
+    def cut(self) -> str:
+        """The word for where a chunk ends before a refused feature."""
+        return next(word for word, tokens in CUTS.items() if tokens == self.rules.cut_shift)
 
     @property
     def cut_shift(self) -> int:
         """How far before a refused feature a chunk ends (tokens)."""
-        return self.scheduler_lookahead if self.cut == "shifted" else 0
-
-    def variant(self) -> Variant:
-        """The model's rules."""
-        return Variant(margin=self.margin, refused_cut=self.cut, reservation=self.reservation)
+        return int(self.rules.shifts(self.scheduler_lookahead).cut)
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,10 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """The choice as JSON data."""
         return {
-            **asdict(self.scheduling),
+            "margin": self.scheduling.rules.margin,
+            "scheduler_lookahead": self.scheduling.scheduler_lookahead,
+            "cut": self.scheduling.cut,
+            "reservation": self.scheduling.rules.reservation,
             "gather_lookahead": self.gather_lookahead,
             "tolerates_boundary": self.tolerates_boundary,
         }
@@ -72,7 +72,8 @@ class Cell:
 def schedulings() -> Iterator[Scheduling]:
     """Every choice of what scheduling reads."""
     for margin, shift, cut, reservation in product(MARGINS, SHIFTS, CUTS, RESERVATIONS):
-        yield Scheduling(margin, shift, cut, reservation)
+        rules = ModelRules(margin=margin, cut_shift=CUTS[cut], reservation=reservation)
+        yield Scheduling(rules, shift)
 
 
 def cells() -> Iterator[Cell]:

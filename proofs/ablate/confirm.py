@@ -35,13 +35,7 @@ def confirm(decided: Decided) -> int:
 
 def reference_of(cell: Cell, tolerates_boundary: bool) -> ReferenceLoop:
     """The reference with the guards of a cell, but for whether a boundary miss is skipped."""
-    scheduling = cell.scheduling
-    return ablated_reference(
-        margin=1 if scheduling.margin else 0,
-        tolerates_boundary=tolerates_boundary,
-        cut=scheduling.cut,
-        reservation=scheduling.reservation,
-    )
+    return ablated_reference(cell.scheduling.rules, tolerates_boundary=tolerates_boundary)
 
 
 def _confirm(cell: Cell, tolerates_boundary: bool, shown: Shown) -> None:

@@ -89,14 +89,14 @@ def dense_theorems(cell: Cell) -> tuple[str, ...]:
 
 def progress_theorems(scheduling: Scheduling) -> tuple[str, ...]:
     """The theorems that let a lone request get on; none where two items can stop it."""
-    if scheduling.margin + scheduling.cut_shift > 0:
+    if scheduling.rules.margin or scheduling.cut_shift:
         return ()
-    if scheduling.reservation == "insisting":
+    if scheduling.rules.reservation == "insisting":
         # A shift of 0 or 1 leaves nothing to reserve: nothing lies strictly between 0 and 1.
         if scheduling.scheduler_lookahead > 1:
             return ()
         return (*_GETS_ON, "progress.reservation-goes-on")
-    if scheduling.reservation == "yielding":
+    if scheduling.rules.reservation == "yielding":
         return (*_GETS_ON, "progress.reserved-chunk-not-empty")
     return _GETS_ON
 

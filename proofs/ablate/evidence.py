@@ -56,8 +56,8 @@ def evidence(scheduling: Scheduling, gather_lookahead: int) -> Evidence:
 
 
 def _shown(scenario: Scenario, scheduling: Scheduling) -> set[str]:
-    variant = replace(scheduling.variant(), tolerates_boundary=True, raises_interior=False)
-    layout = Layout(scenario.config, scenario.requests, variant)
+    rules = replace(scheduling.rules, tolerates_boundary=True, raises_interior=False)
+    layout = Layout(scenario.config, scenario.requests, rules)
     shown: set[str] = set()
     seen: set[State] = set()
     for step in run_layout(scenario, layout):

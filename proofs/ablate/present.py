@@ -94,4 +94,4 @@ def row_of(cell: Cell) -> tuple[str, str, str, str]:
     """The cell's row of the matrix: margin, cut, reservation and tolerance."""
     scheduling = cell.scheduling
     tolerance = "on" if cell.tolerates_boundary else "off"
-    return str(scheduling.margin), scheduling.cut, scheduling.reservation, tolerance
+    return str(scheduling.rules.margin), scheduling.cut, scheduling.rules.reservation, tolerance

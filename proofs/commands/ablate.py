@@ -37,7 +37,7 @@ def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
         _choice("--margin", MARGINS, "Tokens past an item's end before its reference goes."),
         _choice("--shift", SHIFTS, "The scheduler's shift ks (tokens)."),
         _choice("--look-ahead", LOOK_AHEADS, "How far the drafter reads ahead, kg (tokens)."),
-        _choice("--cut", CUTS, "Where a chunk ends before a refused item."),
+        _choice("--cut", tuple(CUTS), "Where a chunk ends before a refused item."),
         _choice("--reservation", RESERVATIONS, "What a chunk near the prefill's end does."),
         _choice("--tolerance", ("on", "off"), "Whether a boundary miss is skipped."),
         click.Option(

@@ -225,7 +225,7 @@ def lint_config(
             "margin": margin,
             "cut_shift": cut_shift,
             "whole_cut_shift": whole_cut_shift,
-            "reserves": reserves,
+            "reservation": None if reserves is None else "insisting" if reserves else "yielding",
         }
         setup = setup_of(arguments, {k: v for k, v in rules.items() if v is not None})
         if report_folder is not None:

@@ -115,9 +115,9 @@ def _name(cell: Cell, tolerates_boundary: bool) -> str:
     """The cell as the matrix has it, since a table cuts what is long, and the guards in words."""
     scheduling = cell.scheduling
     guards = [
-        f"a margin of {counted(scheduling.margin, 'token')}",
+        f"a margin of {counted(1 if scheduling.rules.margin else 0, 'token')}",
         f"a {scheduling.cut} cut",
-        _RESERVATIONS[scheduling.reservation],
+        _RESERVATIONS[scheduling.rules.reservation],
         "boundary misses skipped" if tolerates_boundary else "boundary misses raised",
     ]
     return f"{' '.join(row_of(cell))}, {_column(cell)}: the reference with {', '.join(guards)}"

@@ -21,7 +21,7 @@ from proofs.explore.scope import cases, scope_named
 from proofs.search.runs.reduce import Size, size
 from spec.model.claims import NEEDS_SHIFT, claim_names
 from spec.model.layout import Layout
-from spec.model.variant import REFERENCE, VARIANTS
+from spec.model.rules import FAULTY_RULES, REFERENCE
 from spec.record.scenario import Scenario
 from spec.relation.runs.projection import Moves
 
@@ -178,7 +178,7 @@ def explore_chunk(job: Job) -> ChunkResult:
 
 
 def _explored(job: Job) -> ChunkResult:
-    variant = REFERENCE if job.fault is None else VARIANTS[job.fault]
+    rules = REFERENCE if job.fault is None else FAULTY_RULES[job.fault]
     result = ChunkResult(job)
     all_cases = cases(scope_named(job.scope))
     premises, moves = 0, Moves()
@@ -186,7 +186,7 @@ def _explored(job: Job) -> ChunkResult:
     for number in range(first, min(first + CHUNK, len(all_cases))):
         case = all_cases[number]
         began = time.process_time()
-        layout = Layout(case.config, case.requests, variant)
+        layout = Layout(case.config, case.requests, rules)
         graph = explore(layout, case.choices)
         result.seconds += time.process_time() - began
         counts = Counts(1, len(graph.nodes), len(graph.edges), graph.transitions, graph.depth)

@@ -32,9 +32,9 @@ def print_report(report: ExploreReport) -> None:
     """Print what was explored, a line for each claim, counterexamples, and the sums."""
     settings = report.settings
     scope = cases(scope_named(settings.scope))
-    variant = "the reference" if settings.fault is None else f"the reference +{settings.fault}"
+    subject = "the reference" if settings.fault is None else f"the reference +{settings.fault}"
     print_lines(
-        f"{variant}, scope {settings.scope}: {len(scope):,} cases of {scope.num_layouts:,} layouts "
+        f"{subject}, scope {settings.scope}: {len(scope):,} cases of {scope.num_layouts:,} layouts "
         f"and {len(rows())} configurations"
     )
     if report.whole is None:

@@ -25,7 +25,7 @@ from proofs.jobs.terminal import worker_processes
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.model.claims import CLAIMS
-from spec.model.variant import variant_of
+from spec.model.rules import faulty_rules
 from spec.monitor.monitor import LoopMonitor
 from spec.record.run_findings import LoopFinding
 from spec.verdict import Verdict
@@ -40,7 +40,7 @@ class ExploreSettings:
 
     Attributes:
         scope: name of the scope.
-        fault: the switch whose variant is explored, or ``None`` for the reference.
+        fault: the switch whose rules are explored, or ``None`` for the reference.
         claims: ids of the claims to judge; ``None`` for all.
         lockstep: of every so many cases the reference walks one; 0 for none.
         relation: of every so many cases one is laid against the relation that the unbounded proofs
@@ -68,7 +68,7 @@ class ExploreSettings:
         """
         scope_named(self.scope)
         if self.fault is not None:
-            variant_of(self.fault)
+            faulty_rules(self.fault)
         for claim in self.claims or ():
             if claim not in CLAIMS:
                 raise InputError(

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from proofs.settings.stuck.kinds import Stop, Unknown, longest_chunk
 from proofs.settings.stuck.not_settled import unknowns
-from proofs.settings.stuck.releases import NEWEST, Rules, rules_of
 from proofs.settings.stuck.settings import Settings
 from proofs.settings.stuck.stops import stops
 from spec.errors import InputError
+from spec.rules.releases import NEWEST, ReleaseRules, rules_of
 from spec.verdict import Verdict
 
 _MOST = 1 << 40
@@ -32,7 +32,7 @@ class Setup:
     """
 
     settings: Settings
-    rules: Rules
+    rules: ReleaseRules
     release: str | None
     open_questions: tuple[Unknown, ...] = ()
     item_limits: tuple[str, str] | None = None
@@ -90,7 +90,7 @@ def judge(setup: Setup) -> Judgement:
     return Judgement(found, (*setup.open_questions, *unknowns(setup.settings, setup.rules)))
 
 
-def _require_block(settings: Settings, rules: Rules) -> None:
+def _require_block(settings: Settings, rules: ReleaseRules) -> None:
     """A chunk holds a block, where the release asserts so at start-up (up to 0.25)."""
     most = longest_chunk(settings)
     if settings.block_alignment > most and not rules.runs_within_block:

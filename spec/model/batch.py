@@ -129,7 +129,7 @@ class PassUnderWay:
         self.hits &= ~own
         self.allocated &= ~own
         self.refused &= ~own
-        if not work.variant.resends_payload:
+        if not work.rules.resends_payload:
             work.payload &= ~(1 << victim)
         work.put_back(victim)
         self.preempted.append(victim)
@@ -163,7 +163,7 @@ class PassUnderWay:
     def schedule_waiting(self) -> None:
         """Admit waiting requests, in their order."""
         work = self.work
-        layout, variant = work.layout, work.variant
+        layout, rules = work.layout, work.rules
         most = layout.config.max_num_seqs
         skipped = []
         while work.waiting and self.tokens > 0 and len(work.running) < most:
@@ -186,13 +186,13 @@ class PassUnderWay:
                 self.tries.append((request, chunk[5], chunk[6], -1))
                 self._give_back(request)
                 skipped.append(request)
-                if variant.stalled_head_ends_pass:
+                if rules.stalled_head_ends_pass:
                     break
                 continue
             blocks = work.count_blocks(request, start + num_tokens)
             self.tries.append((request, chunk[5], chunk[6], int(blocks is not None)))
             if blocks is None:
-                if variant.admission_preempts:
+                if rules.admission_preempts:
                     self._preempt_for_admission(request)
                 self._give_back(request)
                 skipped.append(request)
@@ -200,7 +200,7 @@ class PassUnderWay:
             work.requests[request] = (RUNNING, start, 0, 0, known, blocks, starts, rank)
             work.running.append(request)
             self.started |= 1 << request
-            if not variant.resends_payload and status != PREEMPTED:
+            if not rules.resends_payload and status != PREEMPTED:
                 work.payload |= 1 << request
             work.taken &= ~layout.own[request]
             self._add(request, chunk)
@@ -214,7 +214,7 @@ class PassUnderWay:
             self.preempt(victims[-1])
 
     def _give_back(self, request: int) -> None:
-        if self.work.variant.gives_back:
+        if self.work.rules.gives_back:
             self.work.let_all_go(request)
 
     def _add(self, request: int, chunk: Chunk) -> None:
@@ -228,7 +228,7 @@ class PassUnderWay:
                 work.allocate(occurrence)
                 self.allocated |= 1 << occurrence
                 self.inputs.append((request, occurrence))
-            if work.variant.takes_duplicates:
+            if work.rules.takes_duplicates:
                 for occurrence in duplicates:
                     if work.hit(occurrence):
                         self.hits |= 1 << occurrence

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from spec.model.working import Working
 from spec.rules import scheduling as scheduling_rules
+from spec.rules.releases import in_tokens
 
 limited_by_threshold = cache(scheduling_rules.limited_by_threshold)
 aligned_chunk = cache(scheduling_rules.aligned_chunk)
@@ -54,7 +55,7 @@ def choose_chunk(
         num_tokens = chunk[0]
     if num_tokens > 0 and config.scheduler_lookahead > 1 and known > start + num_tokens:
         num_tokens = _reserved(work, request, start, num_tokens, known)
-    if alignment and work.variant.aligns_again:
+    if alignment and work.rules.aligns_after_cut:
         num_tokens = _aligned(start, num_tokens, alignment, known)
     return (num_tokens, *chunk[1:])
 
@@ -67,7 +68,7 @@ def _aligned(start: int, num_tokens: int, alignment: int, known: int) -> int:
 
 def _reserved(work: Working, request: int, start: int, num_tokens: int, known: int) -> int:
     layout = work.layout
-    reservation = work.variant.reservation
+    reservation = work.rules.reservation
     if reservation == "off":
         return num_tokens
     shift = layout.config.scheduler_lookahead
@@ -91,9 +92,9 @@ def _ask(
 ) -> Chunk:
     """Ask for every feature with a row in the window, in order, and cut where one is refused."""
     layout = work.layout
-    variant = work.variant
+    rules = work.rules
     config = layout.config
-    shift = config.scheduler_lookahead if variant.looks_ahead else 0
+    shift = config.scheduler_lookahead if rules.looks_ahead else 0
     offsets, ends, hash_of = layout.offset, layout.end, layout.hash_of
     last = layout.first[request + 1]
     inputs: list[int] = []
@@ -104,13 +105,13 @@ def _ask(
     for occurrence in range(layout.first_after[request][start], last):
         offset = offsets[occurrence]
         if config.whole_items and _splits(work, occurrence, start, num_tokens):
-            extended = variant.extends_items and extends_over_item(
+            extended = rules.extends_items and extends_over_item(
                 offset, ends[occurrence], start, available
             )
             if extended:
                 num_tokens = ends[occurrence] - start
             else:
-                cut_shift = shift if variant.whole_item_cut == "shifted" else 0
+                cut_shift = in_tokens(rules.whole_cut_shift, shift)
                 num_tokens = whole_item_cut(offset, start, cut_shift)
                 break
         window = start + num_tokens + shift
@@ -144,25 +145,25 @@ def _ask(
 
 def _splits(work: Working, occurrence: int, start: int, num_tokens: int) -> bool:
     layout = work.layout
-    variant = work.variant
+    rules = work.rules
     offset = layout.offset[occurrence]
-    if variant.whole_item_cut == "shifted":
+    if rules.whole_cut_shift:
         ahead = offset - start - num_tokens
         if 0 <= ahead < layout.config.scheduler_lookahead:
             return True
     if not splits_item(offset, layout.end[occurrence], start, num_tokens):
         return False
-    if variant.splits_at_start and offset == start:
+    if rules.splits_at_start and offset == start:
         return False
-    return not (variant.splits_warm and work.hit(occurrence))
+    return not (rules.splits_cached and work.hit(occurrence))
 
 
 def _is_asked_for(work: Working, occurrence: int, start: int, window: int) -> bool:
     """Whether the window has a position that takes a row of the occurrence."""
     layout = work.layout
-    if not layout.masked[occurrence] and work.variant.encodes_boundary:
+    if not layout.masked[occurrence] and work.rules.encodes_boundary:
         return True
-    if not work.variant.encodes_boundary:
+    if not work.rules.encodes_boundary:
         window -= layout.config.scheduler_lookahead
         if layout.offset[occurrence] >= window:
             return False
@@ -173,10 +174,9 @@ def _is_asked_for(work: Working, occurrence: int, start: int, window: int) -> bo
 
 def _cut(work: Working, offset: int, start: int, num_tokens: int) -> int:
     """Where the chunk ends before a refused feature."""
-    kind = work.variant.refused_cut
-    shift = work.layout.config.scheduler_lookahead if kind == "shifted" else 0
-    cut: int = refused_cut(offset, start, num_tokens, shift)
-    if kind == "late":
+    cut_shift = in_tokens(work.rules.cut_shift, work.layout.config.scheduler_lookahead)
+    cut: int = refused_cut(offset, start, num_tokens, cut_shift)
+    if work.rules.cuts_late:
         return min(num_tokens, max(offset - start, 0) + 1)
     return cut
 

@@ -84,7 +84,7 @@ class Judge:
                 broken |= self._reads.judge(scheduled, record, after)
         if record.inputs:
             self._premises |= PAYLOAD_AVAILABLE
-            if not self._layout.variant.resends_payload:
+            if not self._layout.rules.resends_payload:
                 broken |= self._judge_payload(record, after)
         if record.refused:
             premise, violated = holds_up(self._layout, before, record, after)

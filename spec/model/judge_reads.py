@@ -50,7 +50,7 @@ class ReadsJudge:
             broken |= self._judge_misses(reads, after.worker)
         if reads.boundary and layout.hashes_of(reads.boundary) & after.worker:
             self.premises |= BOUNDARY_USED
-            if not layout.variant.reads_boundary:
+            if not layout.rules.reads_boundary:
                 broken |= BOUNDARY_USED
         asked = record.hits | record.allocated | record.refused | record.duplicates
         if reads.needed & ~asked and self._never_asked(scheduled, reads, record, asked):
@@ -60,7 +60,7 @@ class ReadsJudge:
     def _judge_misses(self, reads: Reads, worker: int) -> int:
         """What becomes of occurrences that are read and not resident."""
         layout = self._layout
-        variant = layout.variant
+        rules = layout.rules
         broken = target = interior = boundary = 0
         for occurrence, name in enumerate(layout.hash_of):
             if worker >> name & 1:
@@ -75,12 +75,12 @@ class ReadsJudge:
             broken |= DRAFTER_RESIDENT
         if target or interior:
             self.premises |= INTERIOR_RAISES
-            if not variant.raises_interior:
+            if not rules.raises_interior:
                 broken |= INTERIOR_RAISES
         if boundary:
             self.premises |= BOUNDARY_TOLERATED
             # Where something inside is missing as well, that is what the error names.
-            if not variant.tolerates_boundary and not interior:
+            if not rules.tolerates_boundary and not interior:
                 broken |= BOUNDARY_TOLERATED
         return broken
 

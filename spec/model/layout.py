@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spec.errors import InputError
-from spec.model.variant import REFERENCE, Variant
+from spec.model.rules import REFERENCE, ModelRules
 from spec.record.config import EngineConfig
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.rules.geometry import is_boundary
@@ -20,7 +20,7 @@ class Layout:
     Args:
         config: the engine's settings.
         requests: the requests; events and answers among them are not looked at.
-        variant: the rules.
+        rules: the rules.
 
     Attributes:
         first: the first occurrence of each request; one entry more than there are requests.
@@ -51,13 +51,13 @@ class Layout:
         self,
         config: EngineConfig,
         requests: Sequence[ScenarioRequest],
-        variant: Variant = REFERENCE,
+        rules: ModelRules = REFERENCE,
     ) -> None:
         reason = not_covered(config, requests)
         if reason is not None:
             raise InputError(f"the model does not cover {reason}")
         self.config = config
-        self.variant = variant
+        self.rules = rules
         self.num_requests = len(requests)
         self.prompt = [request.num_prompt_tokens for request in requests]
         self.limit = [request.num_prompt_tokens + request.max_tokens for request in requests]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from spec.model.calls import CallLog, taken
 from spec.model.layout import Layout
+from spec.model.rules import REFERENCE, ModelRules
 from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, PassRecord, State, UpdateRecord
 from spec.model.update import abort, arrive, initial_state, is_due, reset, update
-from spec.model.variant import REFERENCE, Variant
 from spec.model.working import Working
 from spec.record.events import events_by_pass
 from spec.record.scenario import Scenario
@@ -66,14 +66,14 @@ class ModelUpdate:
 ModelStep = ModelEvent | ModelPass | ModelUpdate
 
 
-def run_model(scenario: Scenario, variant: Variant = REFERENCE) -> Iterator[ModelStep]:
+def run_model(scenario: Scenario, rules: ModelRules = REFERENCE) -> Iterator[ModelStep]:
     """Run a scenario, without end where it never comes to rest.
 
     Raises:
         InputError: the scenario is not valid, or the model does not cover it.
     """
     scenario.validate()
-    return run_layout(scenario, Layout(scenario.config, scenario.requests, variant))
+    return run_layout(scenario, Layout(scenario.config, scenario.requests, rules))
 
 
 def run_layout(

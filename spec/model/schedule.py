@@ -8,9 +8,10 @@ from spec.model.batch import PassUnderWay
 from spec.model.layout import Layout
 from spec.model.state import LIVE, Batch, PassRecord, Scheduled, State
 from spec.model.working import Begin, NoReferenceError, Working
-from spec.rules import free as rules
+from spec.rules import free as free_rules
+from spec.rules.releases import in_tokens
 
-may_drop_reference = cache(rules.may_drop_reference)
+may_drop_reference = cache(free_rules.may_drop_reference)
 
 
 def schedule(layout: Layout, state: State, begin: Begin = Working) -> tuple[State, PassRecord]:
@@ -34,7 +35,7 @@ def schedule(layout: Layout, state: State, begin: Begin = Working) -> tuple[Stat
     if scheduled:
         work.in_flight = (*work.in_flight, _advance(work, scheduled))
     dropped = 0
-    if layout.variant.frees == "in-pass":
+    if layout.rules.frees == "in-pass":
         for request in now.chunks:
             dropped |= free_by_progress(work, request)
     _run_worker(work, now, notices)
@@ -90,7 +91,7 @@ def free_by_progress(work: Working, request: int) -> int:
     held = work.held & layout.own[request]
     if not held:
         return 0
-    margin = layout.variant.margin
+    margin = in_tokens(layout.rules.margin, layout.config.scheduler_lookahead)
     state = work.requests[request]
     gone = 0
     for occurrence in range(layout.first[request], layout.first[request + 1]):
@@ -114,7 +115,7 @@ def _run_worker(work: Working, now: PassUnderWay, notices: tuple[int, ...]) -> N
     for name in notices:
         work.worker &= ~(1 << name)
     for request, occurrence in now.inputs:
-        if layout.variant.resends_payload or work.payload >> request & 1:
+        if layout.rules.resends_payload or work.payload >> request & 1:
             work.worker |= 1 << layout.hash_of[occurrence]
 
 

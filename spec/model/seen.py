@@ -94,7 +94,7 @@ class SeenSteps:
         layout = self._layout
         received: list[tuple[int, int]] = []
         for request, *_, started in step.record.scheduled:
-            if started and (layout.variant.resends_payload or step.state.payload >> request & 1):
+            if started and (layout.rules.resends_payload or step.state.payload >> request & 1):
                 received += self._inputs[request]
         held = step.state.worker
         contents = self._contents.get(held)

@@ -139,7 +139,7 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
     is_live = standing == LIVE
     freed = 0
     if is_live:
-        if num_drafts > accepted and layout.variant.takes_rejections_back:
+        if num_drafts > accepted and layout.rules.takes_rejections_back:
             rejected = num_drafts - accepted
             computed -= rejected
             if placeholders:
@@ -147,7 +147,7 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
             work.requests[request] = (
                 status, computed, placeholders, drafts, known, blocks, starts, rank
             )  # fmt: skip
-        if layout.variant.frees == "in-update" and work.held:
+        if layout.rules.frees == "in-update" and work.held:
             freed = free_by_progress(work, request)
     if not samples:
         outcomes.append((request, accepted, 0, False, -1))

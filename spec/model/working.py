@@ -49,16 +49,16 @@ class Working:
         "layout",
         "payload",
         "requests",
+        "rules",
         "running",
         "taken",
-        "variant",
         "waiting",
         "worker",
     )
 
     def __init__(self, layout: Layout, state: State) -> None:
         self.layout = layout
-        self.variant = layout.variant
+        self.rules = layout.rules
         (
             requests,
             waiting,
@@ -117,7 +117,7 @@ class Working:
         if not has_room(rows, encoder_budget, chosen_rows, self.freeable_slots):
             return False
         while rows + chosen_rows > self.free:
-            name = self.freeable.pop(-1 if self.variant.evicts_newest else 0)
+            name = self.freeable.pop(-1 if self.rules.evicts_newest else 0)
             self.entries &= ~(1 << name)
             self.free += self.layout.hash_rows[name]
             self.evicted.append(name)
@@ -139,7 +139,7 @@ class Working:
             return
         name = self.layout.hash_of[occurrence]
         sharing = self.layout.sharing[name]
-        if not self.variant.counts_occurrences:
+        if not self.rules.counts_occurrences:
             bit = sharing & self.layout.own[request]
         self.held &= ~bit
         if not self.held & sharing:
@@ -150,14 +150,14 @@ class Working:
         """Drop all references of a request.
 
         Raises:
-            NoReferenceError: it holds none, and the variant minds.
+            NoReferenceError: it holds none, which a fault may mind.
         """
         own = self.held & self.layout.own[request]
         if not own:
-            if self.variant.free_all == "raises":
+            if self.rules.free_all == "raises":
                 raise NoReferenceError(request)
             return
-        if self.variant.free_all == "nothing":
+        if self.rules.free_all == "nothing":
             return
         for occurrence in range(self.layout.first[request], self.layout.first[request + 1]):
             if own >> occurrence & 1:
@@ -174,9 +174,9 @@ class Working:
     def notices(self) -> tuple[int, ...]:
         """End the pass: what the worker is told to drop."""
         evicted = self.evicted
-        if not evicted or self.variant.notices == "lost":
+        if not evicted or self.rules.notices == "lost":
             return ()
-        if self.variant.notices == "stale":
+        if self.rules.notices == "stale":
             return tuple(evicted)
         return tuple([name for name in evicted if not self.entries >> name & 1])
 
@@ -252,16 +252,16 @@ class Working:
         """End a request, wherever it stands.
 
         Raises:
-            NoReferenceError: it holds no reference, and the variant minds.
+            NoReferenceError: it holds no reference, which a fault may mind.
         """
         status = self.requests[request][0]
         if status == RUNNING:
             self.running.remove(request)
         else:
             self.waiting.remove(request)
-        if self.variant.end_releases:
+        if self.rules.end_releases:
             self.let_all_go(request)
-        if self.variant.finished_drops_tensors and status in (RUNNING, PREEMPTED):
+        if self.rules.finished_drops_tensors and status in (RUNNING, PREEMPTED):
             self.ended += (request,)
         self.requests[request] = ENDED_REQUEST
         self.payload &= ~(1 << request)

@@ -20,14 +20,15 @@ from proofs.ablate.matrix import decided_cells, to_json
 from proofs.ablate.scope import scope
 from proofs.commands.main import main
 from proofs.theorems.groups import all_obligations
+from spec.model.rules import ModelRules
 from spec.record.document import load
 from tests.recorders.record_ablation import recorded
 from tests.support.html_pages import text_of
 
-PLAIN = Scheduling(margin=0, scheduler_lookahead=1, cut="plain", reservation="yielding")
-SHIFTED = replace(PLAIN, cut="shifted")
+PLAIN = Scheduling(ModelRules(), 1)
+SHIFTED = Scheduling(ModelRules(cut_shift="shift"), 1)
 RELEASE_0_23 = Cell(SHIFTED, 1, False)
-RELEASE_0_24 = Cell(replace(SHIFTED, margin=1), 1, True)
+RELEASE_0_24 = Cell(Scheduling(ModelRules(margin=1, cut_shift="shift"), 1), 1, True)
 RELEASE_0_33 = Cell(PLAIN, 1, True)
 
 
@@ -59,7 +60,7 @@ def test_decided_as_recorded() -> None:
         cell
         for cell in cells()
         if (cell.scheduling.scheduler_lookahead, cell.gather_lookahead) == (1, 1)
-        and cell.scheduling.reservation == "yielding"
+        and cell.scheduling.rules.reservation == "yielding"
     ]
     found = to_json(list(decided_cells(few)))["cells"]
     by_choice = {tuple(c[name] for name in few[0].to_json()): c for c in recorded()["cells"]}

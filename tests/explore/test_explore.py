@@ -40,9 +40,9 @@ from spec.errors import InputError
 from spec.model.calls import CallLog
 from spec.model.claims import CLAIMS, VIEWS_AGREE
 from spec.model.layout import Layout
+from spec.model.rules import FAULTY_RULES
 from spec.model.run import ModelEvent, ModelPass, ModelUpdate, run_layout, run_model
 from spec.model.seen import SeenSteps
-from spec.model.variant import VARIANTS
 from spec.record.document import loads
 from spec.record.steps import Step
 from spec.verdict import Verdict
@@ -53,8 +53,8 @@ SMALL = cases(scope_named("small"))
 
 
 def _graph(case: Case, name: str | None = None) -> tuple[Layout, Graph]:
-    variant = {} if name is None else {"variant": VARIANTS[name]}
-    layout = Layout(case.config, case.requests, **variant)
+    rules = {} if name is None else {"rules": FAULTY_RULES[name]}
+    layout = Layout(case.config, case.requests, **rules)
     return layout, explore(layout, case.choices)
 
 
@@ -110,7 +110,7 @@ def test_a_switch_explored_again_is_as_recorded(name: str) -> None:
 
 def test_the_record_is_of_the_switches_that_the_model_has() -> None:
     """Wrong: a switch without a record."""
-    names = {f.name for f in FAULTS if f.name in VARIANTS and f.breaks_in_loop}
+    names = {f.name for f in FAULTS if f.name in FAULTY_RULES and f.breaks_in_loop}
     assert set(RECORDED["faults"]) == names
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_walked_after_an_error() -> None:
     """Wrong: with a fault that raises, the reference is blamed for what no run does."""
     name, raised = "finish-needs-references", 0
     for case in SMALL[37::370]:
-        layout = Layout(case.config, case.requests, VARIANTS[name])
+        layout = Layout(case.config, case.requests, FAULTY_RULES[name])
         graph = explore(layout, case.choices)
         raised += bool(graph.errors)
         walked = walk(case, layout, graph, ReferenceLoop([name]), "V1", record_calls=False)
@@ -197,14 +197,14 @@ def test_a_round_outside_the_relation_is_told_and_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Wrong: an exploration that passes although the proofs are not about what it explored."""
-    monkeypatch.setattr("proofs.explore.chunk.REFERENCE", VARIANTS["notices-lost"])
+    monkeypatch.setattr("proofs.explore.chunk.REFERENCE", FAULTY_RULES["notices-lost"])
     settings = ExploreSettings("small", lockstep=0, workers=1, jobs=(4,))
     report = run_exploration(settings)
     assert report.whole is not None
     assert report.whole.outside
     assert Verdict.ERROR in report.verdicts
     where = report.whole.outside[0]
-    steps = list(run_model(where.scenario, VARIANTS["notices-lost"]))
+    steps = list(run_model(where.scenario, FAULTY_RULES["notices-lost"]))
     assert isinstance(steps[where.step], ModelPass)
     assert "announces-what-left" in where.what
 
@@ -400,7 +400,7 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
     [
         (("--scope", "huge"), "known: default"),
         (("--fault", "nothing"), "shifted-cut"),
-        (("--fault", "rows-by-position"), "no variant"),
+        (("--fault", "rows-by-position"), "no rules"),
         (("--claims", "rows-exact"), "no-stall"),
         (("--claims", ","), "empty"),
     ],

@@ -16,7 +16,7 @@ from proofs.explore.graph import explore
 from proofs.explore.search import confirm
 from proofs.search.runs.reduce import size
 from spec.model.layout import Layout
-from spec.model.variant import VARIANTS
+from spec.model.rules import FAULTY_RULES
 from spec.record.document import loads
 from spec.record.scenario import Scenario
 from tests.recorders.record_explore import RECORD
@@ -67,7 +67,7 @@ def test_no_run_of_the_shrunk_scenario_is_shorter(name: str, claim: str) -> None
     breaks the claim is as long as the run that it shrinks to.
     """
     case = _as_a_case(_shrunk(name))
-    layout = Layout(case.config, case.requests, VARIANTS[name])
+    layout = Layout(case.config, case.requests, FAULTY_RULES[name])
     (found,) = (
         one for one in broken_in(case, layout, explore(layout, case.choices)) if one.claim == claim
     )

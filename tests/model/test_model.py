@@ -23,9 +23,9 @@ from spec.model.calls import CallLog
 from spec.model.claims import CLAIMS, claim_names
 from spec.model.judge import Judge
 from spec.model.layout import Layout, not_covered
+from spec.model.rules import FAULTY_RULES, REFERENCE, ModelRules, faulty_rules
 from spec.model.run import ModelPass, ModelUpdate, run_layout, run_model
 from spec.model.update import initial_state
-from spec.model.variant import REFERENCE, VARIANTS, Variant, variant_of
 from spec.model.working import Working
 from spec.monitor.monitor import LoopMonitor
 from spec.record.config import EngineConfig
@@ -48,9 +48,9 @@ def _runner(name: str | None) -> Runner:
     return "V1" if name is None else fault(name).runner or "V1"
 
 
-def _differs(scenario: Scenario, variant: Variant, name: str | None) -> str | None:
+def _differs(scenario: Scenario, rules: ModelRules, name: str | None) -> str | None:
     """Where the model and the reference part, each with the same departure."""
-    layout = Layout(scenario.config, scenario.requests, variant)
+    layout = Layout(scenario.config, scenario.requests, rules)
     seen_steps = ReferenceLoop(() if name is None else (name,)).run(scenario, _runner(name))
     for model, seen in islice(
         zip_longest(run_layout(scenario, layout, CallLog(layout)), seen_steps), _STEPS
@@ -99,14 +99,14 @@ def pool(large_pool: list[Scenario]) -> list[Scenario]:
     return large_pool[:70]
 
 
-@pytest.mark.parametrize("name", sorted(VARIANTS))
+@pytest.mark.parametrize("name", sorted(FAULTY_RULES))
 def test_a_variant_takes_the_steps_of_its_switch(name: str, pool: list[Scenario]) -> None:
     """Wrong: the explorer shows another fault than the one that it names."""
     for scenario in pool:
-        assert _differs(scenario, VARIANTS[name], name) is None
+        assert _differs(scenario, FAULTY_RULES[name], name) is None
 
 
-@pytest.mark.parametrize("name", [None, *sorted(VARIANTS)])
+@pytest.mark.parametrize("name", [None, *sorted(FAULTY_RULES)])
 def test_the_claims_are_those_of_the_monitor(name: str | None, pool: list[Scenario]) -> None:
     """Wrong: a claim holds on the model and is broken on the trace, or the other way round."""
     for scenario in pool:
@@ -116,7 +116,7 @@ def test_the_claims_are_those_of_the_monitor(name: str | None, pool: list[Scenar
 def _claims_of_model(scenario: Scenario, name: str | None) -> Iterator[set[str]]:
     """Claims that each step breaks for the first time."""
     layout = Layout(
-        scenario.config, scenario.requests, REFERENCE if name is None else VARIANTS[name]
+        scenario.config, scenario.requests, REFERENCE if name is None else FAULTY_RULES[name]
     )
     judge, before, seen = Judge(layout), initial_state(layout), 0
     for step in islice(run_layout(scenario, layout), _STEPS):
@@ -142,12 +142,12 @@ def _claims_of_monitor(scenario: Scenario, name: str | None) -> Iterator[set[str
         seen |= broken
 
 
-@pytest.mark.parametrize("name", sorted(set(VARIANTS) - _GATHER_ALONE - set(UNSEEN)))
+@pytest.mark.parametrize("name", sorted(set(FAULTY_RULES) - _GATHER_ALONE - set(UNSEEN)))
 def test_a_model_with_other_rules_is_told_from_the_reference(
     name: str, pool: list[Scenario]
 ) -> None:
     """Wrong: the comparison would pass a model whose rules are not the reference's."""
-    runs = (_differs(scenario, VARIANTS[name], None) for scenario in pool)
+    runs = (_differs(scenario, FAULTY_RULES[name], None) for scenario in pool)
     assert any(reason is not None for reason in runs)
 
 
@@ -214,8 +214,8 @@ def _differs_or_breaks(scenario: Scenario) -> bool:
 def test_every_switch_is_a_variant_or_said_to_be_unseen() -> None:
     """Wrong: a new switch that nobody looks for here, and no reason why not."""
     names = {fault.name for fault in FAULTS}
-    assert names == set(VARIANTS) | set(UNSEEN)
-    assert not set(UNSEEN) & {f.name for f in FAULTS if f.breaks_in_loop and f.name in VARIANTS}
+    assert names == set(FAULTY_RULES) | set(UNSEEN)
+    assert not set(UNSEEN) & {f.name for f in FAULTS if f.breaks_in_loop and f.name in FAULTY_RULES}
 
 
 @pytest.mark.parametrize(
@@ -250,4 +250,4 @@ def test_what_the_model_does_not_cover_is_refused(scenario: Scenario, word: str)
 def test_an_unknown_variant_is_refused_with_those_that_exist() -> None:
     """Wrong: a misspelt switch explores the reference."""
     with pytest.raises(InputError, match="shifted-cut"):
-        variant_of("shiftedcut")
+        faulty_rules("shiftedcut")

@@ -24,7 +24,7 @@ from proofs.explore.unseen import UNSEEN
 from proofs.jobs.terminal import worker_processes
 from proofs.recorded import FOLDER
 from spec.functions.case_files import write_atomically
-from spec.model.variant import VARIANTS
+from spec.model.rules import FAULTY_RULES
 from spec.record.document import dumps_scenario
 
 RECORD = FOLDER / "explore.json"
@@ -89,7 +89,9 @@ def explore_fault(name: str) -> dict[str, Any]:
 
 
 def _faults(workers: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    names = [fault.name for fault in FAULTS if fault.name in VARIANTS and fault.name not in UNSEEN]
+    names = [
+        fault.name for fault in FAULTS if fault.name in FAULTY_RULES and fault.name not in UNSEEN
+    ]
     with worker_processes(workers) as pool:
         yield from zip(names, pool.map(explore_fault, names), strict=True)
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from proofs.recorded import FOLDER
-from proofs.settings.stuck.releases import RELEASES
 from proofs.settings.stuck.settings import Settings
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
+from spec.rules.releases import RELEASES
 
 FILE = FOLDER / "lint_grid.json"
 ROOT = Path(__file__).parents[2]

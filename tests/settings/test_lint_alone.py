@@ -15,8 +15,8 @@ import pytest
 
 from proofs.settings.judge import Setup, judge
 from proofs.settings.stuck.layouts import Place, Prompt
-from proofs.settings.stuck.releases import Rules, rules_of
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules, rules_of
 from spec.verdict import Verdict
 
 LONGEST = 12
@@ -25,7 +25,7 @@ LONGEST = 12
 class Passes:
     """One request's passes under a release's rules."""
 
-    def __init__(self, settings: Settings, rules: Rules, prompt: Prompt) -> None:
+    def __init__(self, settings: Settings, rules: ReleaseRules, prompt: Prompt) -> None:
         self.settings, self.rules, self.prompt = settings, rules, prompt
         known = rules.largest_shift
         self.shift = settings.shift if known is None else min(settings.shift, known)
@@ -67,7 +67,7 @@ class Passes:
             if settings.block_alignment and self.rules.aligns_after_cut:
                 end = self.aligned(start, end)
             left = prompt.num_tokens - end
-            if self.rules.reserves and 0 < left < self.shift:
+            if self.rules.reservation == "insisting" and 0 < left < self.shift:
                 end -= self.shift - left
             if end <= start:
                 return True
@@ -109,7 +109,7 @@ def prompts(settings: Settings) -> Iterator[Prompt]:
                     yield Prompt(total, tuple(places))
 
 
-def settings_of(draw: random.Random, rules: Rules, *, aligned: bool) -> Settings:
+def settings_of(draw: random.Random, rules: ReleaseRules, *, aligned: bool) -> Settings:
     largest = draw.choice([1, 2, 3])
     rows = draw.choice([largest, max(1, largest - 1)])
     shift = draw.choice([0, 1, 2, 2, 3])

@@ -14,12 +14,12 @@ from proofs.settings.flags.arguments import KNOWN, setup_of
 from proofs.settings.flags.facts import number
 from proofs.settings.judge import Setup, changes, judge
 from proofs.settings.stuck.layouts import as_scenario
-from proofs.settings.stuck.releases import NEWEST, RELEASES, Rules, rules_of
 from proofs.settings.stuck.safe import theorems
 from proofs.settings.stuck.settings import Settings
 from proofs.theorems.groups import all_obligations
 from spec.errors import InputError
 from spec.record.document import loads
+from spec.rules.releases import NEWEST, RELEASES, ReleaseRules, rules_of
 from spec.verdict import Verdict
 from tests.support.lint_grid import SWITCHES, reference_cells, stops
 
@@ -431,4 +431,4 @@ def test_rules_can_be_given_instead_of_a_release() -> None:
     assert small("-sc", EAGLE, "--cut-shift", "1", "--requests", "1").exit_code == 1
     assert small("-sc", EAGLE, "--margin", "1", "--requests", "1").exit_code == 1
     assert small("-sc", EAGLE, "--margin", "0", "--requests", "1").exit_code == 0
-    assert Rules() in RELEASES.values() or SWITCHES[()] == Rules()
+    assert ReleaseRules() in RELEASES.values() or SWITCHES[()] == ReleaseRules()

@@ -16,8 +16,8 @@ from proofs.settings.judge import Setup, judge
 from proofs.settings.stuck.each_other import each_other
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, as_scenario
 from proofs.settings.stuck.passes import stand_still
-from proofs.settings.stuck.releases import Rules, rules_of
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules, rules_of
 from spec.rules.stop_settings import others_keep_out
 from spec.verdict import Verdict
 from tests.support.lint_grid import SWITCHES, stops
@@ -33,9 +33,9 @@ _SHARED = (
 """Switches under which requests can stop; the rules that each stands for are in the grid."""
 
 
-def drawn(draw: random.Random, rules: Rules) -> tuple[Settings, Layout]:
+def drawn(draw: random.Random, rules: ReleaseRules) -> tuple[Settings, Layout]:
     largest = draw.choice([1, 2, 3])
-    shift = draw.choice([2, 3] if rules.reserves else [1, 1, 2, 3])
+    shift = draw.choice([2, 3] if rules.reservation == "insisting" else [1, 1, 2, 3])
     cache = draw.randint(largest, 7)
     may_be_whole = rules.whole_cut_shift == rules.cut_shift or rules.cut_shift == 0
     whole = not rules.spares_start or (may_be_whole and draw.random() < 0.5)
@@ -73,7 +73,7 @@ def test_several_requests_stand_still_where_the_reference_does(names: tuple[str,
         scenario = as_scenario(layout, settings)
         scenario.validate()
         expected = stops(ReferenceLoop(names), scenario)
-        found = stand_still(layout, settings, rules, passes_over=True, extends=rules.spares_start)
+        found = stand_still(layout, settings, rules)
         assert found == expected, (settings, layout)
         stopped += found
     assert 0 < stopped < 120
@@ -83,9 +83,9 @@ def test_where_nobody_waits_the_passes_end() -> None:
     """Wrong: an engine that goes on is said to stand still."""
     draw = random.Random(3)
     for _ in range(200):
-        settings, layout = drawn(draw, Rules())
+        settings, layout = drawn(draw, ReleaseRules())
         fits = replace(settings, whole_items=False)
-        assert not stand_still(layout, fits, Rules(), passes_over=True)
+        assert not stand_still(layout, fits, ReleaseRules())
 
 
 def keep_each_other_out(prompts: tuple[Prompt, ...], cache: int) -> bool:
@@ -151,7 +151,7 @@ def test_an_item_where_a_chunk_ends_is_taken_with_it_from_0_28_on() -> None:
     ]
     layout = Layout(tuple(prompts))
     stopped = {
-        release: stand_still(layout, settings, rules_of(release), passes_over=False)
+        release: stand_still(layout, settings, rules_of(release))
         for release in ("0.25.0", "0.27.1", "0.28.0", "0.32.0")
     }
     assert stopped == {"0.25.0": False, "0.27.1": False, "0.28.0": True, "0.32.0": True}
@@ -184,6 +184,6 @@ def test_whole_items_that_are_taken_whole_are_not_split(
     rules = SWITCHES[names]
     settings = replace(settings, prefix_hits=False)
     assert not stops(ReferenceLoop(names), as_scenario(TWICE, settings))
-    assert not stand_still(TWICE, settings, rules, passes_over=True, extends=True)
-    assert stand_still(TWICE, settings, rules, passes_over=True, extends=False)
+    assert not stand_still(TWICE, settings, rules)
+    assert stand_still(TWICE, settings, replace(rules, extends_items=False, splits_at_start=True))
     assert all(stop.layout != TWICE for stop in judge(Setup(settings, rules, None)).stops)

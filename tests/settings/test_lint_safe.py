@@ -8,10 +8,10 @@ import pytest
 
 from proofs.settings.judge import Setup, judge
 from proofs.settings.present import ASSUMPTIONS, WHOLE_BLOCKS, lines_of
-from proofs.settings.stuck.releases import RELEASES, Rules, rules_of
 from proofs.settings.stuck.safe import theorems
 from proofs.settings.stuck.settings import Settings
 from proofs.theorems.groups import all_obligations
+from spec.rules.releases import RELEASES, ReleaseRules, rules_of
 from spec.verdict import Verdict
 from tests.support.lint_grid import SWITCHES, reference_cells, release_cells
 
@@ -59,7 +59,7 @@ def test_a_theorem_is_named_for_the_fact_that_needs_it(name: str) -> None:
 
 def test_text_without_a_drafter_needs_only_that_passes_count() -> None:
     """Wrong: the list is the same for every engine, and says nothing of this one."""
-    assert theorems(TEXT, Rules()) == ("progress.update-raises-progress",)
+    assert theorems(TEXT, ReleaseRules()) == ("progress.update-raises-progress",)
 
 
 def test_what_is_taken_for_granted_is_told() -> None:

@@ -26,10 +26,10 @@ from proofs.run.targets import VllmName
 from proofs.settings.judge import Setup, judge
 from proofs.settings.stuck import stops
 from proofs.settings.stuck.layouts import Layout, as_scenario
-from proofs.settings.stuck.releases import rules_of
 from proofs.settings.stuck.settings import Settings
 from proofs.settings.stuck.signs import SIGNS, Sign
 from spec.errors import InputError
+from spec.rules.releases import rules_of
 from tests.support.html_pages import text_of
 from tests.support.lint_grid import SWITCHES, reference_cells
 from tests.support.reference_as_vllm import replace_all

@@ -12,7 +12,7 @@ from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.passes import call_scenario, calls
-from proofs.source.passes.call_rule import INSTANCES
+from proofs.source.passes.call_rule import KNOWN_RULES
 from proofs.source.passes.calls import scheduled_inputs_piece
 from proofs.symbolic.exploration import Exploration
 from spec.verdict import Verdict
@@ -54,7 +54,7 @@ def test_right_scheduling_equals_a_rule(tmp_path: Path) -> None:
 )
 def test_broken_scheduling_equals_none(tmp_path: Path, old: str, new: str, shown: str) -> None:
     """Wrong: a rule that does not look at a duty of the scheduling."""
-    piece = scheduled_inputs_piece(_release(tmp_path, old, new), INSTANCES[1:2])
+    piece = scheduled_inputs_piece(_release(tmp_path, old, new), KNOWN_RULES[1:2])
     assert piece.verdict is Verdict.REFUTED
     assert shown in piece.detail
 
@@ -89,18 +89,18 @@ def test_a_difference_that_does_not_replay_is_an_error(
 
     broken = _release(tmp_path / "broken", "max(first - position.offset, 0)", "0")
     monkeypatch.setattr(calls, "call_scheduling", of_right)
-    piece = scheduled_inputs_piece(broken, INSTANCES[1:2])
+    piece = scheduled_inputs_piece(broken, KNOWN_RULES[1:2])
     assert piece.verdict is Verdict.ERROR
     assert "does not replay" in piece.detail
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize(("name", "instance"), [("0.23.0", 4), ("0.24.0", 4), ("0.33.0", 0)])
-def test_releases_equal_their_rules(name: str, instance: int) -> None:
+@pytest.mark.parametrize(("name", "index"), [("0.23.0", 4), ("0.24.0", 4), ("0.33.0", 0)])
+def test_releases_equal_their_rules(name: str, index: int) -> None:
     """Wrong: a release whose encoder inputs are scheduled otherwise than is recorded of it."""
     source = unpacked(cache_folder(), name)
     if source is None:
         pytest.skip(f"vLLM {name} IS NOT HERE, so its rule was not read; run `make vllm`")
     piece = scheduled_inputs_piece(ReleaseSource(source.package, OVERRIDES))
     assert piece.verdict is Verdict.PROVED
-    assert piece.detail == f"a chunk {INSTANCES[instance].words}"
+    assert piece.detail == f"a chunk {KNOWN_RULES[index].words}"

@@ -15,10 +15,10 @@ from impl.target import LoopTarget, Runner
 from proofs.run.record import record
 from proofs.settings.judge import Judgement, Setup, judge
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, as_scenario
-from proofs.settings.stuck.releases import Rules, rules_of
 from proofs.settings.stuck.settings import Settings
 from spec.monitor.monitor import LoopMonitor
 from spec.record.scenario import Scenario
+from spec.rules.releases import ReleaseRules, rules_of
 
 LONGEST = 10
 """Most tokens of a prompt; no cache here is larger than 8 rows."""
@@ -30,30 +30,32 @@ _RUNNERS: tuple[Runner, ...] = ("V2", "V1")
 _STOPS = {"no-stall", "no-error"}
 """An engine that stands still, or that an assertion stops."""
 
-SWITCHES: dict[tuple[str, ...], Rules] = {
-    (): Rules(),
-    ("shifted-cut",): Rules(cut_shift="shift"),
-    ("deferred-free-margin",): Rules(margin=1),
-    ("deferred-free-margin", "shifted-cut"): Rules(margin=1, cut_shift="shift"),
-    ("whole-item-cut-short",): Rules(whole_cut_shift="shift"),
-    ("threshold-below-whole-item",): Rules(spares_start=False),
-    ("threshold-below-whole-item", "whole-item-cut-short"): Rules(
-        whole_cut_shift="shift", spares_start=False
+SWITCHES: dict[tuple[str, ...], ReleaseRules] = {
+    (): ReleaseRules(),
+    ("shifted-cut",): ReleaseRules(cut_shift="shift"),
+    ("deferred-free-margin",): ReleaseRules(margin=1),
+    ("deferred-free-margin", "shifted-cut"): ReleaseRules(margin=1, cut_shift="shift"),
+    ("whole-item-cut-short",): ReleaseRules(whole_cut_shift="shift"),
+    ("threshold-below-whole-item",): ReleaseRules(extends_items=False),
+    ("threshold-below-whole-item", "whole-item-cut-short"): ReleaseRules(
+        whole_cut_shift="shift", extends_items=False
     ),
-    ("reservation-after-cut",): Rules(reserves=True),
-    ("align-after-cut",): Rules(aligns_after_cut=True, largest_shift=1),
-    ("align-after-cut", "shifted-cut"): Rules(
+    ("reservation-after-cut",): ReleaseRules(reservation="insisting"),
+    ("align-after-cut",): ReleaseRules(aligns_after_cut=True, largest_shift=1),
+    ("align-after-cut", "shifted-cut"): ReleaseRules(
         aligns_after_cut=True, cut_shift="shift", largest_shift=1
     ),
-    ("align-after-cut", "deferred-free-margin"): Rules(
+    ("align-after-cut", "deferred-free-margin"): ReleaseRules(
         aligns_after_cut=True, margin=1, largest_shift=1
     ),
-    ("reservation-after-cut", "threshold-below-whole-item", "whole-item-cut-short"): Rules(
-        whole_cut_shift="shift", spares_start=False, reserves=True
+    ("reservation-after-cut", "threshold-below-whole-item", "whole-item-cut-short"): ReleaseRules(
+        whole_cut_shift="shift", extends_items=False, reservation="insisting"
     ),
-    ("deferred-free-margin", "reservation-after-cut"): Rules(margin=1, reserves=True),
-    ("deferred-free-margin", "reservation-after-cut", "shifted-cut"): Rules(
-        margin=1, cut_shift="shift", reserves=True
+    ("deferred-free-margin", "reservation-after-cut"): ReleaseRules(
+        margin=1, reservation="insisting"
+    ),
+    ("deferred-free-margin", "reservation-after-cut", "shifted-cut"): ReleaseRules(
+        margin=1, cut_shift="shift", reservation="insisting"
     ),
     (
         "deferred-free-margin",
@@ -61,7 +63,13 @@ SWITCHES: dict[tuple[str, ...], Rules] = {
         "reservation-after-cut",
         "shifted-cut",
         "whole-item-cut-short",
-    ): Rules(margin=1, cut_shift="shift", whole_cut_shift="shift", reserves=True),
+    ): ReleaseRules(
+        margin=1,
+        cut_shift="shift",
+        whole_cut_shift="shift",
+        splits_at_start=True,
+        reservation="insisting",
+    ),
 }
 """Sets of switches over the reference, and the rules that it follows with them."""
 
@@ -71,7 +79,7 @@ class Cell:
     """Settings under a release's rules, or those of the reference with switches."""
 
     settings: Settings
-    rules: Rules
+    rules: ReleaseRules
     release: str | None = None
     switches: tuple[str, ...] = ()
 
@@ -103,7 +111,7 @@ def release_cells(release: str, seed: int, count: int) -> list[Cell]:
     return [Cell(settings, rules, release) for settings in (*telling_settings(rules), *drawn)]
 
 
-def telling_settings(rules: Rules) -> tuple[Settings, ...]:
+def telling_settings(rules: ReleaseRules) -> tuple[Settings, ...]:
     """Settings under which a single rule decides, whatever the others are."""
     plain = Settings(
         token_budget=8,
@@ -157,7 +165,7 @@ def telling_settings(rules: Rules) -> tuple[Settings, ...]:
 
 def _settings(
     draw: random.Random,
-    rules: Rules,
+    rules: ReleaseRules,
     *,
     may_be_whole: bool,
     requests: tuple[int | None, ...],

@@ -14,7 +14,7 @@ from proofs.source.code.book import SCHEDULER_CLASS, SCHEDULER_MODULE
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.scheduling import ALLOCATE_METHOD, RESERVE_METHOD, TRY_METHOD
-from proofs.source.passes.call_rule import INSTANCES
+from proofs.source.passes.call_rule import KNOWN_RULES
 from proofs.source.passes.calls import scheduled_inputs_piece
 from proofs.source.passes.run_scenario import RunShape
 from proofs.source.passes.runs import run_pieces
@@ -169,4 +169,4 @@ def against_the_rule(tree: ast.Module | None = None) -> Piece:
     release = original()
     assert release is not None
     changed = release if tree is None else release.with_change(SCHEDULER_MODULE, tree)
-    return scheduled_inputs_piece(changed, INSTANCES[:1])
+    return scheduled_inputs_piece(changed, KNOWN_RULES[:1])

@@ -20,10 +20,10 @@ from proofs.settings.flags.drafter import drafter
 from proofs.settings.flags.facts import count, flag, required, table
 from proofs.settings.judge import Setup
 from proofs.settings.stuck.kinds import Unknown
-from proofs.settings.stuck.releases import NEWEST, rules_of
 from proofs.settings.stuck.settings import Settings
 from spec.errors import InputError
 from spec.record.json_document import read_text
+from spec.rules.releases import NEWEST, rules_of
 
 _PARTIAL_PREFILL_SHARE = 0.04
 """Share of the longest prompt that becomes the threshold under concurrent partial prefills."""
@@ -114,7 +114,7 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
 
     Args:
         given: arguments by name (:data:`KNOWN`); missing ones are not given.
-        overrides: fields of :class:`Rules` to put in place of the release's.
+        overrides: fields of :class:`ReleaseRules` to put in place of the release's.
 
     Raises:
         InputError: a fact is missing, contradictory or no number.

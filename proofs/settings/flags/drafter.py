@@ -7,8 +7,8 @@ from typing import Any
 
 from proofs.settings.flags.facts import count, number, table
 from proofs.settings.stuck.kinds import Unknown
-from proofs.settings.stuck.releases import Rules
 from spec.errors import InputError
+from spec.rules.releases import ReleaseRules
 
 _READ_AHEAD = ("eagle", "eagle3", "dflash", "dspark", "mtp")
 """Drafters that read the target's embeddings one token further on."""
@@ -21,7 +21,7 @@ _SHORT = {"spec_method": "method", "spec_tokens": "num_speculative_tokens"}
 """Arguments that stand for entries of ``speculative_config``."""
 
 
-def drafter(given: Mapping[str, Any], rules: Rules) -> tuple[int, int, tuple[Unknown, ...]]:
+def drafter(given: Mapping[str, Any], rules: ReleaseRules) -> tuple[int, int, tuple[Unknown, ...]]:
     """Drafts, the scheduler's shift, and what is not settled about the drafter."""
     given_drafter = dict(table(given, "speculative_config") or {})
     for short, name in _SHORT.items():
@@ -58,7 +58,7 @@ _SLOTS = Unknown(
 )
 
 
-def _shift_of_mtp(given: Mapping[str, Any], drafts: int, rules: Rules) -> int:
+def _shift_of_mtp(given: Mapping[str, Any], drafts: int, rules: ReleaseRules) -> int:
     if drafts == 1 or rules.largest_shift == 1:
         return 1
     modules = count(given, "modules")

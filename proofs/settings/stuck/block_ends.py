@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from proofs.settings.stuck.kinds import Stop, chunk_limits, reserves_at_boundaries, shifted
+from proofs.settings.stuck.kinds import Stop, chunk_limits, reserves_at_boundaries
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, alone, side_by_side, twice
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 from spec.rules.stop_settings import boundary_can_stop_text, boundary_reach, reservation_can_stop
 
 _MOST_OTHERS = 64
@@ -16,11 +16,11 @@ _MOST_OTHERS = 64
 THEOREMS = ("progress.boundary-stays", "progress.boundary-gets-there")
 
 
-def boundaries(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def boundaries(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Chunks that stop at a boundary close to a prompt's end, and are shortened to nothing."""
     if not reserves_at_boundaries(settings, rules):
         return
-    block, shift = settings.block_alignment, shifted(settings, rules).shift
+    block, shift = settings.block_alignment, rules.shifts(settings.shift).window
     if stops_elsewhere(settings, rules):
         return
     for is_alone, limit in chunk_limits(settings, rules):
@@ -59,19 +59,19 @@ def boundaries(settings: Settings, rules: Rules) -> Iterator[Stop]:
         )
 
 
-def stops_elsewhere(settings: Settings, rules: Rules) -> bool:
+def stops_elsewhere(settings: Settings, rules: ReleaseRules) -> bool:
     """Whether chunks stop at boundaries of which nothing is proved: blocks below the shift."""
-    is_wide = 0 < settings.block_alignment < shifted(settings, rules).shift
+    is_wide = 0 < settings.block_alignment < rules.shifts(settings.shift).window
     return is_wide and rules.hashes_ahead and settings.prefix_hits
 
 
-def _beside_others(settings: Settings, rules: Rules) -> Layout | None:
+def _beside_others(settings: Settings, rules: ReleaseRules) -> Layout | None:
     """Text that leaves one block of a pass to a request of one token more, if it may run beside.
 
     It takes all it needs in one chunk: a prompt below two blocks, or one whose chunk ends at the
     last boundary but one.
     """
-    block, shift = settings.block_alignment, shifted(settings, rules).shift
+    block, shift = settings.block_alignment, rules.shifts(settings.shift).window
     budget, most = settings.token_budget, settings.most_running
     if most == 1 or not settings.allows(block + 1, 0):
         return None
@@ -97,20 +97,20 @@ def _beside_others(settings: Settings, rules: Rules) -> Layout | None:
     return Layout(tuple(Prompt(length) for length in (*lengths, victim)))
 
 
-def _cut_in_last_chunk(settings: Settings, rules: Rules) -> Layout | None:
+def _cut_in_last_chunk(settings: Settings, rules: ReleaseRules) -> Layout | None:
     """Items that end a prompt, one row more than there is room for where its last chunk starts."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     rows, block = settings.largest_rows, settings.block_alignment
     if not rows:
         return None
-    reach = boundary_reach(block, sizes.shift, sizes.margin)
+    reach = boundary_reach(block, shifts.window, shifts.margin)
     layout = None
     if reservation_can_stop(settings.cache_size, rows, reach):
-        layout = _at_the_end(settings, rules, settings.cache_size, sizes.margin)
+        layout = _at_the_end(settings, rules, settings.cache_size, shifts.margin)
     if layout is not None:
         return layout
     # Of the encoder's work only what the first chunk asks for counts: later ones find items taken.
-    at_start = block + sizes.shift - 1
+    at_start = block + shifts.window - 1
     if at_start > settings.encoder_budget:
         layout = _at_the_end(settings, rules, settings.encoder_budget, at_start=True)
     if layout is not None or not settings.prefix_hits:
@@ -122,7 +122,7 @@ def _cut_in_last_chunk(settings: Settings, rules: Rules) -> Layout | None:
 
 def _at_the_end(
     settings: Settings,
-    rules: Rules,
+    rules: ReleaseRules,
     room: int,
     margin: int = 0,
     *,
@@ -131,10 +131,10 @@ def _at_the_end(
 ) -> Layout | None:
     """Items with one row more than the room at the end of the shortest prompt that they stop."""
     block, rows = settings.block_alignment, settings.largest_rows
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     for length in range(max(room, block) + 1, room + 2 * block + 1):
         start = length - length % block - block
-        if not 0 < length % block < sizes.shift or (at_start and start):
+        if not 0 < length % block < shifts.window or (at_start and start):
             continue
         begin = length - room - 1
         if begin < 0:
@@ -142,7 +142,7 @@ def _at_the_end(
         for last in range(1, min(rows, room) + 1):
             items = side_by_side(begin, room + 1 - last, rows)
             is_taken = items[0].end + margin > start
-            is_cut = length - last - sizes.cut > start
+            is_cut = length - last - shifts.cut > start
             if is_taken and is_cut and settings.allows(length, len(items) + 1):
                 item = Place(length - last, last, last)
                 return alone(length, *items, item, prefix_hit=start if behind_hit else 0)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from proofs.settings.stuck.kinds import Stop, chunk_limits, shifted
+from proofs.settings.stuck.kinds import Stop, chunk_limits
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, alone, twice
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 from spec.rules.stop_conditions import padded_decode_breaks
 from spec.rules.stop_settings import whole_items_can_stop
 
 
-def whole_items(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def whole_items(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """An item that must not be split and exceeds a chunk."""
     if not settings.whole_items or not settings.largest_item:
         return
-    cut = shifted(settings, rules).whole_cut
+    cut = rules.shifts(settings.shift).whole_cut
     for is_alone, limit in chunk_limits(settings, rules):
         if not whole_items_can_stop(settings.largest_item, limit, cut, rules.spares_start):
             continue
@@ -37,10 +37,10 @@ def whole_items(settings: Settings, rules: Rules) -> Iterator[Stop]:
         )
 
 
-def short_chunks(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def short_chunks(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Chunks shorter than what the reservation leaves of a prompt."""
-    shift = shifted(settings, rules).shift
-    if not rules.reserves:
+    shift = rules.shifts(settings.shift).window
+    if rules.reservation != "insisting":
         return
     for is_alone, limit in chunk_limits(settings, rules):
         if limit < shift and settings.allows(limit + 1, 0):
@@ -53,12 +53,12 @@ def short_chunks(settings: Settings, rules: Rules) -> Iterator[Stop]:
             )
 
 
-def pads(settings: Settings, rules: Rules) -> bool:
+def pads(settings: Settings, rules: ReleaseRules) -> bool:
     """Whether decodes are padded, and asserted to be; where chunks are aligned, that is dropped."""
     return rules.asserts_padding and bool(settings.num_drafts) and not settings.block_alignment
 
 
-def padded_decodes(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def padded_decodes(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """A padded decode that the threshold on long prefills cuts."""
     drafts, threshold = settings.num_drafts, settings.threshold
     if not pads(settings, rules) or not padded_decode_breaks(drafts, threshold):
@@ -89,7 +89,7 @@ def _padded_beside(settings: Settings) -> Layout | None:
     return Layout((Prompt(1, max_tokens=3), Prompt(1, max_tokens=3, arrival=1)))
 
 
-def _padded_behind_hit(settings: Settings, rules: Rules) -> Layout | None:
+def _padded_behind_hit(settings: Settings, rules: ReleaseRules) -> Layout | None:
     """A request that finds all but one token computed: padded though nobody else runs."""
     if not (rules.pads_behind_hits and settings.prefix_hits):
         return None

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from proofs.settings.stuck.block_ends import stops_elsewhere
-from proofs.settings.stuck.kinds import Stop, block_after_cut, shifted
+from proofs.settings.stuck.kinds import Stop, block_after_cut
 from proofs.settings.stuck.layouts import Layout, Place, Prompt, side_by_side
-from proofs.settings.stuck.passes import come_to_a_stop
-from proofs.settings.stuck.releases import Rules
+from proofs.settings.stuck.passes import stand_still
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 
 _MOST_REQUESTS = 64
 """Requests of a layout; more are nothing that a person follows."""
@@ -26,19 +26,19 @@ _MOST_PASSES = 64
 """Passes until they stand still; likewise."""
 
 
-def each_other(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def each_other(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Two requests or more of which each waits for the room of another."""
-    sizes = shifted(settings, rules)
-    insists = rules.reserves and sizes.shift >= 2
+    shifts = rules.shifts(settings.shift)
+    insists = rules.insists(settings.shift)
     if not settings.largest_rows or settings.most_running == 1 or settings.items_per_prompt == 1:
         return
-    held = sizes.reach + max(block_after_cut(settings, rules) - 1, 0)
+    held = shifts.reach + max(block_after_cut(settings, rules) - 1, 0)
     if not (held or insists) or stops_elsewhere(settings, rules):
         return
     found = [
         layout
         for layout in _layouts(settings, rules)
-        if _is_allowed(layout, settings) and come_to_a_stop(layout, settings, rules)
+        if _is_allowed(layout, settings) and stand_still(layout, settings, rules)
     ]
     if not found:
         return
@@ -59,20 +59,20 @@ def _is_allowed(layout: Layout, settings: Settings) -> bool:
     )
 
 
-def _layouts(settings: Settings, rules: Rules) -> Iterator[Layout]:
+def _layouts(settings: Settings, rules: ReleaseRules) -> Iterator[Layout]:
     # Text between the two, as much as may be.
-    for gap in sorted({0, max(shifted(settings, rules).reach - 1, 0)}):
+    for gap in sorted({0, max(rules.shifts(settings.shift).reach - 1, 0)}):
         for second in _seconds(settings, rules):
             yield from _chunked(settings, rules, second, gap)
             yield from _at_once(settings, rules, second, gap)
             yield from _behind_another(settings, rules, second, gap)
 
 
-def _seconds(settings: Settings, rules: Rules) -> list[int]:
+def _seconds(settings: Settings, rules: ReleaseRules) -> list[int]:
     """Rows of the items that are waited for: at most what lies behind cut or reservation."""
-    sizes = shifted(settings, rules)
-    is_cut_early = sizes.reach or block_after_cut(settings, rules)
-    most = settings.largest_rows if is_cut_early else sizes.shift - 1
+    shifts = rules.shifts(settings.shift)
+    is_cut_early = shifts.reach or block_after_cut(settings, rules)
+    most = settings.largest_rows if is_cut_early else shifts.window - 1
     most = min(most, settings.largest_rows, settings.cache_size - 1)
     return sorted({*range(1, min(most, 4) + 1), most} - {0})
 
@@ -90,9 +90,9 @@ def _together(leads: Sequence[int], firsts: Sequence[int], second: int, gap: int
     )
 
 
-def _chunked(settings: Settings, rules: Rules, second: int, gap: int) -> Iterator[Layout]:
+def _chunked(settings: Settings, rules: ReleaseRules, second: int, gap: int) -> Iterator[Layout]:
     """Chunks that end where the first item is asked for and the second is not yet."""
-    threshold, shift = settings.threshold, shifted(settings, rules).shift
+    threshold, shift = settings.threshold, rules.shifts(settings.shift).window
     sizes = _sizes(settings, second)
     if not threshold or not sizes:
         return
@@ -123,12 +123,12 @@ def _sizes(settings: Settings, second: int) -> list[int]:
     return sizes if rest <= 0 else []
 
 
-def _leads(settings: Settings, rules: Rules) -> list[int]:
+def _leads(settings: Settings, rules: ReleaseRules) -> list[int]:
     """Tokens before a first item: a chunk that is cut back must leave one."""
-    return sorted({0, 1, shifted(settings, rules).shift})
+    return sorted({0, 1, rules.shifts(settings.shift).window})
 
 
-def _at_once(settings: Settings, rules: Rules, second: int, gap: int) -> Iterator[Layout]:
+def _at_once(settings: Settings, rules: ReleaseRules, second: int, gap: int) -> Iterator[Layout]:
     """Prompts as short as can be, one pass after the other for all."""
     sizes = _sizes(settings, second)
     if len(sizes) < 2:
@@ -138,7 +138,9 @@ def _at_once(settings: Settings, rules: Rules, second: int, gap: int) -> Iterato
             yield _together([lead] * len(firsts), firsts, second, gap)
 
 
-def _behind_another(settings: Settings, rules: Rules, second: int, gap: int) -> Iterator[Layout]:
+def _behind_another(
+    settings: Settings, rules: ReleaseRules, second: int, gap: int
+) -> Iterator[Layout]:
     """Two requests behind one that is done after a pass, and holds rows until then."""
     rows, cache = settings.largest_rows, settings.cache_size
     # The first of the two takes its item at once, or only when the other one has taken its own.

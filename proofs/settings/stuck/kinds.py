@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proofs.settings.stuck.layouts import Layout
-from proofs.settings.stuck.releases import Rules, Tokens
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 
 
 @dataclass(frozen=True)
@@ -41,35 +41,7 @@ class Unknown:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Shifted:
-    """A release's rules under some settings, in tokens."""
-
-    shift: int
-    margin: int
-    cut: int
-    whole_cut: int
-
-    @property
-    def reach(self) -> int:
-        """How close to a refused item another one must end to be held at the cut."""
-        return self.margin + self.cut
-
-
-def shifted(settings: Settings, rules: Rules) -> Shifted:
-    """The shifts that the settings' drafter brings with it."""
-    shift = settings.shift
-    if rules.largest_shift is not None:
-        shift = min(shift, rules.largest_shift)
-
-    def tokens(value: Tokens) -> int:
-        return shift if value == "shift" else value
-
-    margin, cut = tokens(rules.margin), tokens(rules.cut_shift)
-    return Shifted(shift, margin, cut, tokens(rules.whole_cut_shift))
-
-
-def chunk_limits(settings: Settings, rules: Rules) -> list[tuple[bool, int]]:
+def chunk_limits(settings: Settings, rules: ReleaseRules) -> list[tuple[bool, int]]:
     """Most tokens of a chunk in a pass that nobody else uses: alone, and beside another request.
 
     The second only where it is another.
@@ -88,24 +60,19 @@ def longest_chunk(settings: Settings) -> int:
     return min(settings.token_budget, settings.threshold or settings.token_budget)
 
 
-def runs_within_block(settings: Settings, rules: Rules) -> bool:
+def runs_within_block(settings: Settings, rules: ReleaseRules) -> bool:
     """Whether a block exceeds a chunk, and chunks end inside it nevertheless."""
     return rules.runs_within_block and settings.block_alignment > longest_chunk(settings)
 
 
-def block_after_cut(settings: Settings, rules: Rules) -> int:
+def block_after_cut(settings: Settings, rules: ReleaseRules) -> int:
     """The block to which a chunk is aligned after it was cut; 0 for none."""
     if not rules.aligns_after_cut or runs_within_block(settings, rules):
         return 0
     return settings.block_alignment
 
 
-def reserves_at_boundaries(settings: Settings, rules: Rules) -> bool:
+def reserves_at_boundaries(settings: Settings, rules: ReleaseRules) -> bool:
     """Whether a block boundary can lie in what the reservation keeps together of a prompt."""
-    has_modules = shifted(settings, rules).shift >= 2
-    return (
-        bool(settings.block_alignment)
-        and has_modules
-        and rules.stops_at_boundaries
-        and rules.reserves
-    )
+    is_aligned = bool(settings.block_alignment) and rules.stops_at_boundaries
+    return is_aligned and rules.insists(settings.shift)

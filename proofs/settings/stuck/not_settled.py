@@ -10,15 +10,14 @@ from proofs.settings.stuck.kinds import (
     Unknown,
     block_after_cut,
     reserves_at_boundaries,
-    shifted,
 )
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 from spec.rules.stop_conditions import padded_decode_breaks
 from spec.rules.stop_settings import requests_may_stop_each_other
 
 
-def unknowns(settings: Settings, rules: Rules) -> tuple[Unknown, ...]:
+def unknowns(settings: Settings, rules: ReleaseRules) -> tuple[Unknown, ...]:
     """What the theorems leave open for settings under which no stuck state is known."""
     return (
         *_aligned_modules(settings, rules),
@@ -28,7 +27,7 @@ def unknowns(settings: Settings, rules: Rules) -> tuple[Unknown, ...]:
     )
 
 
-def _fewer_drafts(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+def _fewer_drafts(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:
     """A padded decode that finds room only beside one with fewer drafts than the drafter makes.
 
     Of a decode at the longest request's end, or whose drafter proposed nothing, only the sampled
@@ -50,11 +49,11 @@ def _fewer_drafts(settings: Settings, rules: Rules) -> Iterator[Unknown]:
         )
 
 
-def _aligned_modules(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+def _aligned_modules(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:
     """A reservation that insists and stops at block boundaries, and others that share a pass."""
     if not reserves_at_boundaries(settings, rules):
         return
-    block, shift = settings.block_alignment, shifted(settings, rules).shift
+    block, shift = settings.block_alignment, rules.shifts(settings.shift).window
     if stops_elsewhere(settings, rules):
         yield Unknown(
             "blocks-not-below-the-shift",
@@ -71,16 +70,16 @@ def _aligned_modules(settings: Settings, rules: Rules) -> Iterator[Unknown]:
         )
 
 
-def _shifts_apart(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+def _shifts_apart(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:
     """Cuts before whole items that end behind those before refused ones: in no release."""
-    sizes = shifted(settings, rules)
-    if settings.whole_items and sizes.whole_cut < sizes.cut:
+    shifts = rules.shifts(settings.shift)
+    if settings.whole_items and shifts.whole_cut < shifts.cut:
         yield Unknown(
             "cuts-shifted-alike",
             "a chunk ends closer to a whole item than to a refused one, which no release does; "
             "what is held between the two is not settled",
         )
-    if rules.reserves and sizes.shift >= 2 and sizes.reach and sizes.cut < sizes.shift:
+    if rules.insists(settings.shift) and shifts.reach and shifts.cut < shifts.window:
         yield Unknown(
             "cut-shifted-as-far-as-reserved",
             "a chunk cut less than the shift before a refused item is shortened again near a "
@@ -88,26 +87,26 @@ def _shifts_apart(settings: Settings, rules: Rules) -> Iterator[Unknown]:
             "which prompts stop is not settled (three items of one token do, with a margin of 1, a "
             "cache of 2 rows and three modules)",
         )
-    if settings.block_alignment and rules.aligns_after_cut and sizes.shift >= 2:
+    if settings.block_alignment and rules.aligns_after_cut and shifts.window >= 2:
         yield Unknown(
             "alignment-of-one-module",
             "chunks are aligned after the reservation for several modules, which no release does",
         )
 
 
-def _each_other(settings: Settings, rules: Rules) -> Iterator[Unknown]:
+def _each_other(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:
     """Requests that hold room and wait for that of others."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     rows = settings.largest_rows
     few_items = settings.items_per_prompt is not None and settings.items_per_prompt < 2
     if not rows or few_items or settings.most_running == 1:
         return
     block = block_after_cut(settings, rules)
-    reach = sizes.reach + max(block - 1, 0)
+    reach = shifts.reach + max(block - 1, 0)
     if reach:
         held, refused = rows + reach - 1, rows
-    elif rules.reserves and sizes.shift >= 2:
-        held, refused = rows + sizes.shift - 2, 1
+    elif rules.insists(settings.shift):
+        held, refused = rows + shifts.window - 2, 1
     else:
         return
     if settings.items_per_prompt is not None:

@@ -3,6 +3,7 @@
 The theorems say when a request alone stops. Whether several come to wait for each other's room
 depends on how their passes interleave, and is run here, on integers: a synchronous engine in order
 of arrival, KV blocks for all, one token to generate, items that are not alike, no prefix hits.
+Every guard is that of :mod:`spec.rules`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from proofs.settings.stuck.kinds import runs_within_block, shifted
+from proofs.settings.stuck.kinds import runs_within_block
 from proofs.settings.stuck.layouts import Layout, Place, Prompt
-from proofs.settings.stuck.releases import RELEASES, Rules
 from proofs.settings.stuck.settings import Settings
-from spec.rules.scheduling import aligned_chunk
+from spec.rules.free import may_drop_reference
+from spec.rules.releases import ReleaseRules
+from spec.rules.scheduling import (
+    aligned_chunk,
+    extends_over_item,
+    has_room,
+    is_asked_for,
+    is_cut_off_whole,
+    limited_by_threshold,
+    refused_cut,
+    reserved_chunk,
+    reserving_chunk,
+    splits_item,
+    whole_item_cut,
+    window_end,
+)
 from spec.rules.stopping_passes import Boundaries, end_at_boundary, tokens_before_last_blocks
 
 
@@ -31,7 +46,7 @@ class _Request:
 
 @dataclass(frozen=True)
 class _Chunk:
-    tokens: int
+    num_tokens: int
     taken: tuple[Place, ...]
 
     @property
@@ -46,41 +61,35 @@ class _Engine:
         layout: the requests, in order of arrival.
         settings: the engine's settings.
         rules: the release's rules.
-        passes_over: whether a waiting request that gets no token lets those behind it run.
-        extends: whether a chunk that starts on a whole item runs on to the item's end, or not at
-            all; as the reference's.
     """
 
-    def __init__(
-        self, layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool, extends: bool
-    ) -> None:
-        self.settings, self.rules, self.sizes = settings, rules, shifted(settings, rules)
-        self.passes_over, self.extends = passes_over, extends
+    def __init__(self, layout: Layout, settings: Settings, rules: ReleaseRules) -> None:
+        self.settings, self.rules = settings, rules
+        self.shifts = rules.shifts(settings.shift)
         self.running: list[_Request] = []
         self.waiting = [_Request(prompt) for prompt in layout.prompts]
 
     def run(self) -> bool:
         """One pass and its update; whether anything ran."""
-        tokens, rows = self.settings.token_budget, self.settings.encoder_budget
-        requests = len(self.running) + len(self.waiting)
-        spared = self.rules.spares_lone and requests == 1
-        threshold = 0 if spared else self.settings.threshold
+        budget, encoder_budget = self.settings.token_budget, self.settings.encoder_budget
+        is_alone = len(self.running) + len(self.waiting) == 1
+        threshold = 0 if self.rules.spares_lone and is_alone else self.settings.threshold
         ran: list[tuple[_Request, int]] = []
         for request in list(self._candidates()):
-            limit = min(tokens, threshold or tokens)
-            chunk = self._chunk(request, limit, tokens, rows)
-            if not chunk.tokens:
-                if request in self.running or self.passes_over:
-                    continue
-                break
+            asked = min(limited_by_threshold(request.left, threshold), budget)
+            chunk = self._chunk(request, asked, budget, encoder_budget)
+            if not chunk.num_tokens:
+                if request in self.waiting and self.rules.stalled_head_ends_pass:
+                    break
+                continue
             if request in self.waiting:
                 self.waiting.remove(request)
                 self.running.append(request)
             request.held.update(chunk.taken)
-            tokens, rows = tokens - chunk.tokens, rows - chunk.rows
-            ran.append((request, chunk.tokens))
-        for request, done in ran:
-            self._update(request, done)
+            budget, encoder_budget = budget - chunk.num_tokens, encoder_budget - chunk.rows
+            ran.append((request, chunk.num_tokens))
+        for request, num_tokens in ran:
+            self._update(request, num_tokens)
         return bool(ran)
 
     def _candidates(self) -> Iterator[_Request]:
@@ -92,110 +101,105 @@ class _Engine:
                 return
             yield request
 
-    def _chunk(self, request: _Request, limit: int, tokens: int, rows: int) -> _Chunk:
-        start = request.progress
-        end = self._aligned(request, start + min(request.left, limit), is_cut=False)
-        if end == start:
+    def _chunk(self, request: _Request, asked: int, budget: int, encoder_budget: int) -> _Chunk:
+        """What a request runs of the tokens that it asks for, and the items that it takes."""
+        start, shifts, rules = request.progress, self.shifts, self.rules
+        num_tokens = self._aligned(request, asked, is_cut=False)
+        if not num_tokens:
             return _Chunk(0, ())
-        free = self.settings.cache_size - sum(
-            item.rows for other in self.running for item in other.held
+        freeable = self.settings.cache_size - sum(
+            item.rows for running in self.running for item in running.held
         )
-        window, taken, chosen = end + self.sizes.shift, [], 0
+        taken: list[Place] = []
+        chosen = 0
         for item in request.prompt.items:
-            if item.end <= start or item.offset >= window:
+            window = window_end(start, num_tokens, shifts.window)
+            if not is_asked_for(item.offset, item.end, start, window):
                 continue
-            if self._splits(item, start, end):
-                if not self._extends_over(item, start, tokens):
-                    end = max(item.offset - self.sizes.whole_cut, start)
+            if self._is_cut_off(item, start, num_tokens):
+                if rules.extends_items and extends_over_item(item.offset, item.end, start, budget):
+                    num_tokens = item.end - start
+                else:
+                    before = whole_item_cut(item.offset, start, shifts.whole_cut)
+                    num_tokens = min(num_tokens, before)
                     break
-                end = item.end
-                window = end + self.sizes.shift
             if item in request.held:
                 continue
-            if item.rows > rows - chosen or item.rows + chosen > free:
-                cut = item.offset - self.sizes.cut if start < item.offset else start
-                end = max(min(end, cut), start)
+            if not has_room(item.rows, encoder_budget - chosen, chosen, freeable):
+                num_tokens = refused_cut(item.offset, start, num_tokens, shifts.cut)
                 break
-            if self.rules.passes_over_next and item.offset >= end:
+            if not rules.encodes_boundary and item.offset >= start + num_tokens:
                 continue
             taken.append(item)
             chosen += item.rows
-        end = self._aligned(request, end, is_cut=True)
-        left = request.prompt.num_tokens - end
-        if self.rules.reserves and self.sizes.shift >= 2 and 0 < left < self.sizes.shift:
-            end = max(end - (self.sizes.shift - left), start)
-        return _Chunk(end - start, tuple(taken) if end > start else ())
+        num_tokens = self._aligned(request, num_tokens, is_cut=True)
+        num_tokens = self._reserved(request, num_tokens)
+        return _Chunk(num_tokens, tuple(taken) if num_tokens else ())
 
-    def _aligned(self, request: _Request, end: int, *, is_cut: bool) -> int:
-        """Where the chunk ends after alignment, if it comes at this point."""
+    def _aligned(self, request: _Request, num_tokens: int, *, is_cut: bool) -> int:
+        """Tokens of the chunk after alignment, if it comes at this point."""
         block, start = self.settings.block_alignment, request.progress
         if not block or is_cut != self.rules.aligns_after_cut:
-            return end
-        length = request.prompt.num_tokens
-        spared = block if self.sizes.shift else 0
+            return num_tokens
+        length, end = request.prompt.num_tokens, start + num_tokens
+        spared = block if self.shifts.window else 0
         last = max(length - length % block - spared, 0)
         before = end - end % block
         if self.rules.spares_last_blocks:
-            return int(start + tokens_before_last_blocks(start, end - start, before, last))
+            return int(tokens_before_last_blocks(start, num_tokens, before, last))
         if not (self.rules.stops_at_boundaries or self.rules.runs_within_block):
-            return int(start + aligned_chunk(start, end - start, before, length))
+            return int(aligned_chunk(start, num_tokens, before, length))
         here = start - start % block
         boundaries = Boundaries(here, here + block, before, last)
         is_wide = runs_within_block(self.settings, self.rules)
-        return int(end_at_boundary(start, end, length, boundaries, is_wide))
+        return int(end_at_boundary(start, end, length, boundaries, is_wide)) - start
 
-    def _splits(self, item: Place, start: int, end: int) -> bool:
-        if not self.settings.whole_items or end >= item.end:
+    def _is_cut_off(self, item: Place, start: int, num_tokens: int) -> bool:
+        """Whether the chunk would split an item that must not be split."""
+        if not self.settings.whole_items:
             return False
-        if self.extends:
-            # An item ahead of the chunk counts only where the cut is the shift before it.
-            ahead = self.sizes.shift if self.sizes.whole_cut else 0
-            return start <= item.offset < end + ahead
-        return start < item.offset or (start == item.offset and not self.rules.spares_start)
+        # An item behind the chunk counts only where the cut is the shift before it.
+        reach = self.shifts.window if self.shifts.whole_cut else 0
+        window = window_end(start, num_tokens, reach)
+        spared = self.rules.splits_at_start
+        return bool(is_cut_off_whole(item.offset, item.end, start, num_tokens, window, spared))
 
-    def _extends_over(self, item: Place, start: int, tokens: int) -> bool:
-        return self.extends and item.offset == start and item.end - start <= tokens
+    def _reserved(self, request: _Request, num_tokens: int) -> int:
+        """Tokens of the chunk after the reservation near the prefill's end."""
+        start, shift = request.progress, self.shifts.window
+        if self.rules.reservation == "off" or shift < 2 or not num_tokens:
+            return num_tokens
+        shorter = reserving_chunk(start, num_tokens, request.prompt.num_tokens, shift)
+        if self.rules.reservation == "insisting":
+            return int(max(shorter, 0))
+        for item in request.prompt.items if self.settings.whole_items else ():
+            if shorter < num_tokens and splits_item(item.offset, item.end, start, shorter):
+                shorter = whole_item_cut(item.offset, start, 0)
+                break
+        return int(reserved_chunk(num_tokens, shorter))
 
-    def _update(self, request: _Request, tokens: int) -> None:
-        request.progress += tokens
+    def _update(self, request: _Request, num_tokens: int) -> None:
+        request.progress += num_tokens
         if not request.left:
             self.running.remove(request)
             return
+        margin, progress = self.shifts.margin, request.progress
         request.held = {
-            item for item in request.held if item.end + self.sizes.margin > request.progress
+            item
+            for item in request.held
+            if not may_drop_reference(item.offset, item.length, progress, 0, margin)
         }
 
 
-def stand_still(
-    layout: Layout, settings: Settings, rules: Rules, *, passes_over: bool, extends: bool = False
-) -> bool:
+def stand_still(layout: Layout, settings: Settings, rules: ReleaseRules) -> bool:
     """Whether the requests stand still before all are done.
 
     Args:
         layout: the requests, in order of arrival.
         settings: the engine's settings.
         rules: the release's rules.
-        passes_over: whether a waiting request that gets no token lets those behind it run: from
-            0.33.0 on.
-        extends: whether a chunk that starts on a whole item runs on to the item's end within the
-            token budget, or waits: in the reference.
     """
-    engine = _Engine(layout, settings, rules, passes_over=passes_over, extends=extends)
+    engine = _Engine(layout, settings, rules)
     while engine.run():
         pass
     return bool(engine.running or engine.waiting)
-
-
-def come_to_a_stop(layout: Layout, settings: Settings, rules: Rules) -> bool:
-    """The same, whoever waits behind whom.
-
-    Rules that are no release's do not say whether a whole item that is spared at a chunk's start is
-    split or taken whole: then it must come to that either way.
-    """
-    is_release = rules in RELEASES.values()
-    ways = (True, False) if rules.spares_start and not is_release else (False,)
-    return all(
-        stand_still(layout, settings, rules, passes_over=passes_over, extends=extends)
-        for passes_over in (False, True)
-        for extends in ways
-    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from proofs.settings.stuck.kinds import Stop, block_after_cut, shifted
+from proofs.settings.stuck.kinds import Stop, block_after_cut
 from proofs.settings.stuck.layouts import Layout, Place, alone, side_by_side
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 from spec.rules.stop_conditions import item_never_fits
 from spec.rules.stop_settings import (
     budget_can_stop,
@@ -36,12 +36,12 @@ def never_fits(settings: Settings) -> Iterator[Stop]:
     )
 
 
-def neighbours(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def neighbours(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Items close to each other that the cache does not hold together."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     rows, cache = settings.largest_rows, settings.cache_size
     block = block_after_cut(settings, rules)
-    reach = sizes.reach + max(block - 1, 0)
+    reach = shifts.reach + max(block - 1, 0)
     if not rows or not neighbours_can_stop(cache, rows, reach):
         return
     layout = _smallest_refused(settings, rules)
@@ -64,12 +64,12 @@ def neighbours(settings: Settings, rules: Rules) -> Iterator[Stop]:
     )
 
 
-def _smallest_refused(settings: Settings, rules: Rules) -> Layout | None:
+def _smallest_refused(settings: Settings, rules: ReleaseRules) -> Layout | None:
     """Items side by side with one row more than the cache; the last one waits for the first."""
-    margin = shifted(settings, rules).margin
+    margin = rules.shifts(settings.shift).margin
 
     def waits(row: _Row) -> bool:
-        return row.first_end + margin > row.stop
+        return bool(row.first_end + margin > row.stop)
 
     row = _smallest_row(settings, rules, settings.cache_size, waits)
     return None if row is None else alone(row.num_tokens, *row.items(settings))
@@ -102,11 +102,11 @@ class _Row:
 
 
 def _smallest_row(
-    settings: Settings, rules: Rules, room: int, stops: Callable[[_Row], bool]
+    settings: Settings, rules: ReleaseRules, room: int, stops: Callable[[_Row], bool]
 ) -> _Row | None:
     """The shortest prompt whose items have one row more than the room and that stops."""
     rows, block = settings.largest_rows, block_after_cut(settings, rules)
-    cut = shifted(settings, rules).cut
+    cut = rules.shifts(settings.shift).cut
     found: _Row | None = None
     # A place on a block boundary needs tokens before the items to come off it.
     for lead in range(max(block, 1)):
@@ -130,7 +130,7 @@ def _smallest_row(
     return found
 
 
-def _lengths(settings: Settings, rules: Rules, least: int, place: int) -> tuple[int, ...]:
+def _lengths(settings: Settings, rules: ReleaseRules, least: int, place: int) -> tuple[int, ...]:
     """Lengths of a prompt that make a difference to a chunk cut at a place: the least, and longer.
 
     A release that spares a prompt's last blocks aligns the chunk only where more blocks follow.
@@ -142,12 +142,12 @@ def _lengths(settings: Settings, rules: Rules, least: int, place: int) -> tuple[
     return (least, following) if following > least else (least,)
 
 
-def _spared_blocks(settings: Settings, rules: Rules) -> int:
+def _spared_blocks(settings: Settings, rules: ReleaseRules) -> int:
     """Tokens before the last boundary that are not aligned either."""
-    return settings.block_alignment if shifted(settings, rules).shift else 0
+    return settings.block_alignment if rules.shifts(settings.shift).window else 0
 
 
-def _aligned_stop(settings: Settings, rules: Rules, place: int, num_tokens: int) -> int:
+def _aligned_stop(settings: Settings, rules: ReleaseRules, place: int, num_tokens: int) -> int:
     """Where a chunk that is cut at a place ends in a prompt."""
     block = block_after_cut(settings, rules)
     if not block:
@@ -159,22 +159,22 @@ def _aligned_stop(settings: Settings, rules: Rules, place: int, num_tokens: int)
     return place - place % block
 
 
-def budget_at_start(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def budget_at_start(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Items at a request's start that exceed the encoder budget; smaller than the cache, if any."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     rows, budget = settings.largest_rows, settings.encoder_budget
     if not rows:
         return
-    cut = sizes.cut + max(block_after_cut(settings, rules) - 1, 0)
+    cut = shifts.cut + max(block_after_cut(settings, rules) - 1, 0)
     for starts_inside in (False, True)[: 1 + settings.prefix_hits]:
         if budget_can_stop(budget, rows, cut, starts_inside):
             layout = _at_start(settings, rules, starts_inside=starts_inside)
         elif (
-            rules.reserves
+            rules.reservation == "insisting"
             and not cut
-            and reserving_budget_can_stop(budget, rows, sizes.shift, starts_inside)
+            and reserving_budget_can_stop(budget, rows, shifts.window, starts_inside)
         ):
-            layout = _within_shift(settings, sizes.shift, starts_inside=starts_inside)
+            layout = _within_shift(settings, shifts.window, starts_inside=starts_inside)
         else:
             continue
         if layout is None:
@@ -195,7 +195,7 @@ def budget_at_start(settings: Settings, rules: Rules) -> Iterator[Stop]:
         return
 
 
-def _at_start(settings: Settings, rules: Rules, *, starts_inside: bool) -> Layout | None:
+def _at_start(settings: Settings, rules: ReleaseRules, *, starts_inside: bool) -> Layout | None:
     """Items side by side with one row more than the encoder budget, the last one cut to nothing."""
 
     def stops(row: _Row) -> bool:
@@ -218,13 +218,13 @@ def _within_shift(settings: Settings, shift: int, *, starts_inside: bool) -> Lay
     return alone(budget + 1, *items, prefix_hit=hit)
 
 
-def reservation(settings: Settings, rules: Rules) -> Iterator[Stop]:
+def reservation(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Such items near a prompt's end, where the reservation keeps one from being finished."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     rows, cache = settings.largest_rows, settings.cache_size
-    if not rows or not rules.reserves or sizes.reach:
+    if not rows or rules.reservation != "insisting" or shifts.reach:
         return
-    if not reservation_can_stop(cache, rows, sizes.shift):
+    if not reservation_can_stop(cache, rows, shifts.window):
         return
     first = min(rows, cache)
     items = (Place(0, first, first), *side_by_side(first, cache + 1 - first, rows))

@@ -13,13 +13,12 @@ from proofs.settings.stuck.chunk_ends import pads
 from proofs.settings.stuck.kinds import (
     block_after_cut,
     reserves_at_boundaries,
-    shifted,
 )
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 
 
-def theorems(settings: Settings, rules: Rules) -> tuple[str, ...]:
+def theorems(settings: Settings, rules: ReleaseRules) -> tuple[str, ...]:
     """Ids of the theorems by which no prompt stops, given that none does."""
     found = [
         "update-raises-progress",
@@ -32,7 +31,7 @@ def theorems(settings: Settings, rules: Rules) -> tuple[str, ...]:
     return tuple(f"progress.{name}" for name in dict.fromkeys(found))
 
 
-def _chunks(settings: Settings, rules: Rules) -> Iterator[str]:
+def _chunks(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why a chunk has a token before an item is looked at."""
     if settings.threshold:
         yield "limited-chunk-not-empty"
@@ -42,24 +41,24 @@ def _chunks(settings: Settings, rules: Rules) -> Iterator[str]:
         )
 
 
-def _ends(settings: Settings, rules: Rules) -> Iterator[str]:
+def _ends(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why a chunk still has one after it was shortened to leave an item or the prompt's end."""
     if settings.whole_items and settings.largest_item:
         yield from ("whole-item-goes-on", "whole-items-are-exact")
-    if rules.reserves and shifted(settings, rules).shift >= 2:
+    if rules.insists(settings.shift):
         yield from ("short-chunks-go-on", "short-chunks-are-exact")
     if reserves_at_boundaries(settings, rules):
         yield from ("boundary-goes-on", "boundary-is-exact")
 
 
-def _padding(settings: Settings, rules: Rules) -> Iterator[str]:
+def _padding(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     if pads(settings, rules) and settings.threshold:
         yield "padded-decode-breaks"
 
 
-def _items(settings: Settings, rules: Rules) -> Iterator[str]:
+def _items(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why a request alone gets past its items."""
-    sizes = shifted(settings, rules)
+    shifts = rules.shifts(settings.shift)
     yield from ("item-never-fits", "cut-chunk-not-empty", "refused-at-progress-holds-nothing")
     if settings.items_per_prompt == 1:
         return
@@ -67,29 +66,29 @@ def _items(settings: Settings, rules: Rules) -> Iterator[str]:
     if block:
         kind = "spared" if rules.spares_last_blocks else "aligned"
         yield from (f"{kind}-neighbours-go-on", "rows-in-reach")
-    elif sizes.reach:
+    elif shifts.reach:
         yield from ("neighbours-go-on", "rows-in-reach")
-    if rules.reserves and sizes.shift >= 2:
+    if rules.insists(settings.shift):
         yield from ("reservation-goes-on", "rows-in-reach")
     if reserves_at_boundaries(settings, rules):
         yield "rows-in-reach"
 
 
-def _budget(settings: Settings, rules: Rules) -> Iterator[str]:
+def _budget(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why it gets past those that the encoder cannot take in one pass."""
     is_small = settings.encoder_budget < settings.cache_size
     if is_small and settings.items_per_prompt != 1 and _holds_back(settings, rules):
         yield ("aligned-" if block_after_cut(settings, rules) else "") + "budget-goes-on"
 
 
-def _holds_back(settings: Settings, rules: Rules) -> bool:
+def _holds_back(settings: Settings, rules: ReleaseRules) -> bool:
     """Whether a refused item can keep a chunk from reaching it."""
-    sizes = shifted(settings, rules)
-    insists = rules.reserves and sizes.shift >= 2
-    return bool(sizes.reach or block_after_cut(settings, rules) or insists)
+    shifts = rules.shifts(settings.shift)
+    insists = rules.insists(settings.shift)
+    return bool(shifts.reach or block_after_cut(settings, rules) or insists)
 
 
-def _others(settings: Settings, rules: Rules) -> Iterator[str]:
+def _others(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why requests do not keep room from each other for ever."""
     if settings.most_running == 1:
         return

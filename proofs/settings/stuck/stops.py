@@ -6,12 +6,12 @@ from proofs.settings.stuck.block_ends import boundaries
 from proofs.settings.stuck.chunk_ends import padded_decodes, short_chunks, whole_items
 from proofs.settings.stuck.each_other import each_other
 from proofs.settings.stuck.kinds import Stop
-from proofs.settings.stuck.releases import Rules
 from proofs.settings.stuck.room import budget_at_start, neighbours, never_fits, reservation
 from proofs.settings.stuck.settings import Settings
+from spec.rules.releases import ReleaseRules
 
 
-def stops(settings: Settings, rules: Rules) -> tuple[Stop, ...]:
+def stops(settings: Settings, rules: ReleaseRules) -> tuple[Stop, ...]:
     """All stuck states that the settings allow under the rules, the smallest first."""
     found = [
         *never_fits(settings),

@@ -1,18 +1,19 @@
 """The rule by which encoder inputs are scheduled in one call, over a symbolic call.
 
-It is put together from the guards of :mod:`spec.rules.scheduling`; what releases differ in is an
-instance of it.
+It is put together from the guards of :mod:`spec.rules.scheduling`, for the rules of any release
+(:mod:`spec.rules.releases`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import z3
 
 from proofs.source.passes.call_scenario import CallScenario
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, min_, not_, or_
 from spec.rules.geometry import row_range, slice_bounds
+from spec.rules.releases import REFERENCE, ReleaseRules, in_tokens, rules_of
 from spec.rules.scheduling import (
     has_room,
     is_asked_for,
@@ -25,51 +26,36 @@ from spec.rules.stopping_passes import tokens_after_reservation
 
 
 @dataclass(frozen=True)
-class Instance:
-    """What releases differ in.
+class KnownRules:
+    """Rules that a release's calls may equal.
 
     Attributes:
-        words: how it is named in reports.
-        refused: how far before a refused feature the chunk ends: at it, or the shift before it.
-        whole: the same before a whole item that would be split.
-        spares_start: whether an item on which the chunk starts may be split.
-        rows_end: where the rows that need a feature end: with the window, or with the chunk.
-        is_whole_first: whether a whole item is cut off before the book is asked for it.
+        words: how they are told in reports.
+        rules: the rules, of which those on cuts, whole items and the boundary are compared.
     """
 
     words: str
-    refused: bool = False
-    whole: bool = False
-    spares_start: bool = False
-    rows_end: bool = True
-    is_whole_first: bool = True
+    rules: ReleaseRules
 
 
-INSTANCES = (
-    Instance("ends at a refused feature, and the shift before a whole item", whole=True),
-    Instance("ends at a refused feature, and at a whole item"),
-    Instance(
-        "ends the shift before a refused feature or a whole item, which may be split at its start",
-        refused=True,
-        whole=True,
-        spares_start=True,
+KNOWN_RULES = (
+    KnownRules("ends at a refused feature, and the shift before a whole item", rules_of("0.33.0")),
+    KnownRules(
+        "ends at a refused feature, and at a whole item", replace(REFERENCE, extends_items=False)
     ),
-    Instance(
+    KnownRules(
+        "ends the shift before a refused feature or a whole item, which may be split at its start",
+        rules_of("0.32.0"),
+    ),
+    KnownRules(
         "ends the shift before a refused feature or an uncached whole item, which may be split at "
         "its start",
-        refused=True,
-        whole=True,
-        spares_start=True,
-        is_whole_first=False,
+        rules_of("0.31.0"),
     ),
-    Instance(
+    KnownRules(
         "ends the shift before a refused feature or an uncached whole item, which may be split at "
         "its start; rows past the chunk need nothing",
-        refused=True,
-        whole=True,
-        spares_start=True,
-        rows_end=False,
-        is_whole_first=False,
+        rules_of("0.27.1"),
     ),
 )
 """The rules of 0.33.0, of the reference's cuts, of 0.32, of 0.28 to 0.31, and of those before."""
@@ -110,15 +96,15 @@ class Expected:
     encoder_budget: IntTerm
 
 
-def expected(scenario: CallScenario, instance: Instance) -> Expected:
+def expected(scenario: CallScenario, rules: ReleaseRules) -> Expected:
     """Feature by feature, up to the first that is refused or cut off."""
     start, shift = scenario.start.term, scenario.shift.term
     asked = tokens = scenario.asked.term
     fates: list[Fate] = []
     for index, offset in enumerate(scenario.offsets):
-        fate = _fate(scenario, instance, index, fates)
-        before_refused = refused_cut(offset.term, start, asked, ite(instance.refused, shift, 0))
-        before_whole = whole_item_cut(offset.term, start, ite(instance.whole, shift, 0))
+        fate = _fate(scenario, rules, index, fates)
+        before_refused = refused_cut(offset.term, start, asked, in_tokens(rules.cut_shift, shift))
+        before_whole = whole_item_cut(offset.term, start, in_tokens(rules.whole_cut_shift, shift))
         # An item that lies past the chunk ends it where it ends anyway.
         before_whole = min_(asked, before_whole)
         tokens = ite(fate.cut, before_whole, ite(fate.refused, before_refused, tokens))
@@ -128,7 +114,7 @@ def expected(scenario: CallScenario, instance: Instance) -> Expected:
     return Expected(tuple(fates), tokens, _budget_left(scenario, fates))
 
 
-def _fate(scenario: CallScenario, instance: Instance, index: int, before: list[Fate]) -> Fate:
+def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[Fate]) -> Fate:
     shape, start = scenario.shape, scenario.start.term
     name, rows = shape.identifiers[index], scenario.rows[index]
     offset, length = scenario.offsets[index].term, scenario.lengths[index].term
@@ -145,14 +131,14 @@ def _fate(scenario: CallScenario, instance: Instance, index: int, before: list[F
     cut = and_(
         met,
         is_whole,
-        is_cut_off_whole(offset, offset + length, start, asked, window, instance.spares_start),
-        or_(instance.is_whole_first, not_(or_(repeats, cached))),
+        is_cut_off_whole(offset, offset + length, start, asked, window, rules.splits_at_start),
+        or_(not rules.splits_cached, not_(or_(repeats, cached))),
     )
     reached = and_(met, not_(cut))
     absent = and_(reached, not_(repeats), not_(cached))
     rows_before = [ite(fate.taken, scenario.rows[i], 0) for i, fate in enumerate(before)]
     fits = has_room(rows, _budget_left(scenario, before), sum(rows_before), scenario.freeable.term)
-    rows_end = window if instance.rows_end else start + asked
+    rows_end = window if rules.encodes_boundary else start + asked
     bounds = slice_bounds(offset, length, start, rows_end)
     low, high = row_range(scenario.masks[index].rows_before, *bounds)
     taken = and_(absent, fits, low < high)

@@ -22,30 +22,31 @@ from proofs.source.ask.question import Reply, always, smallest_counterexample
 from proofs.source.code.call import CallInput, CallSeen, call_scheduling
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.scheduling import require_known_calls
-from proofs.source.passes.call_rule import INSTANCES, Expected, Instance, expected
+from proofs.source.passes.call_rule import KNOWN_RULES, Expected, KnownRules, expected
 from proofs.source.passes.call_scenario import SHAPES, CallScenario
 from proofs.symbolic.exploration import Counts
 from proofs.symbolic.integers import NotModelled, term
 from proofs.symbolic.tree import denote
 from spec.algebra import BoolTerm, not_
+from spec.rules.releases import ReleaseRules
 from spec.verdict import Verdict
 
 NAME = f"{RULE}scheduled_inputs"
 
 
 def scheduled_inputs_piece(
-    release: ReleaseSource, instances: Sequence[Instance] = INSTANCES
+    release: ReleaseSource, known: Sequence[KnownRules] = KNOWN_RULES
 ) -> Piece:
-    """Which instance of the rule a release's calls equal, on every shape.
+    """Which known rules a release's calls equal, on every shape.
 
     Args:
         release: the source.
-        instances: those to compare with, in this order, up to the first that it equals.
+        known: those to compare with, in this order, up to the first that it equals.
     """
     question = Question(NAME, "scheduling call", "one call: text, one feature, two dense ones")
     try:
         require_known_calls(release)
-        replies, equal = _compare(release, instances)
+        replies, equal = _compare(release, known)
     except NotModelled as reason:
         return unmodelled(question, reason)
     explored = {id(scenario): scenario for scenario, _ in replies}.values()
@@ -59,7 +60,7 @@ def scheduled_inputs_piece(
     elif equal is not None:
         verdict, detail = Verdict.PROVED, f"a chunk {equal.words}"
     elif all(reply.verdict is Verdict.REFUTED for _, reply in different):
-        verdict, detail = _difference(release, different[0][0], instances[0])
+        verdict, detail = _difference(release, different[0][0], known[0].rules)
     last = replies[-1][1]
     return Piece(
         question.claim,
@@ -77,34 +78,34 @@ def scheduled_inputs_piece(
 
 
 def _compare(
-    release: ReleaseSource, instances: Sequence[Instance]
-) -> tuple[list[tuple[CallScenario, Reply]], Instance | None]:
-    """Every reply, and the first instance that the release equals on every shape."""
+    release: ReleaseSource, known: Sequence[KnownRules]
+) -> tuple[list[tuple[CallScenario, Reply]], KnownRules | None]:
+    """Every reply, and the first rules that the release equals on every shape."""
     scenarios: list[CallScenario] = []
     replies: list[tuple[CallScenario, Reply]] = []
-    for instance in instances:
+    for candidate in known:
         for index, shape in enumerate(SHAPES):
             if index == len(scenarios):
-                # Only when it is asked about: a difference on one shape settles an instance.
+                # Only when it is asked about: one shape on which they differ is enough.
                 scenarios.append(CallScenario(release, shape))
-            replies.append((scenarios[index], _equals(scenarios[index], instance)))
+            replies.append((scenarios[index], _equals(scenarios[index], candidate.rules)))
             if replies[-1][1].verdict is not Verdict.PROVED:
                 break
         else:
-            return replies, instance
+            return replies, candidate
     return replies, None
 
 
-def _equals(scenario: CallScenario, instance: Instance) -> Reply:
-    condition = _condition(scenario, instance)
+def _equals(scenario: CallScenario, rules: ReleaseRules) -> Reply:
+    condition = _condition(scenario, rules)
     # Building a condition may have named new positions of masks, hence new facts.
     exploration = scenario.exploration
     return always([*exploration.assumptions, *exploration.facts], condition)
 
 
-def _condition(scenario: CallScenario, instance: Instance) -> z3.BoolRef:
+def _condition(scenario: CallScenario, rules: ReleaseRules) -> z3.BoolRef:
     context = scenario.exploration.context
-    rule = expected(scenario, instance)
+    rule = expected(scenario, rules)
 
     def holds(seen: CallSeen) -> z3.BoolRef | bool:
         if seen.error is not None:
@@ -133,17 +134,17 @@ def _compared(seen: CallSeen, rule: Expected) -> Iterator[tuple[tuple[int, ...],
 
 
 def _difference(
-    release: ReleaseSource, scenario: CallScenario, instance: Instance
+    release: ReleaseSource, scenario: CallScenario, rules: ReleaseRules
 ) -> tuple[Verdict, str]:
-    """The smallest input on which a call differs from an instance, run on plain integers."""
+    """The smallest input on which a call differs from the rules, run on plain integers."""
     exploration = scenario.exploration
-    condition = _condition(scenario, instance)
+    condition = _condition(scenario, rules)
     premises = [*exploration.assumptions, *exploration.facts]
     model = smallest_counterexample(premises, condition, scenario.sizes)
     if model is None:
         return Verdict.ERROR, "no model of the refutation"
     given = scenario.in_model(model)
-    seen, rule = call_scheduling(release, given), expected(scenario, instance)
+    seen, rule = call_scheduling(release, given), expected(scenario, rules)
     agrees = seen.error is None and all(
         condition is True or z3.is_true(model.eval(condition, model_completion=True))
         for condition in _agreements(seen, rule, exploration.context)
