@@ -66,8 +66,14 @@ def backend_of(*operands: object) -> Backend | None:
     return found
 
 
+_PLAIN = frozenset((bool, int))
+"""Types that no solver owns; met first, since rules run on numbers millions of times."""
+
+
 def and_(*operands: BoolTerm) -> BoolTerm:
     """Conjunction; true for no operands."""
+    if _PLAIN.issuperset(map(type, operands)):
+        return all(operands)
     backend = backend_of(*operands)
     if backend is not None:
         return backend.conjunction(*operands)
@@ -76,6 +82,8 @@ def and_(*operands: BoolTerm) -> BoolTerm:
 
 def or_(*operands: BoolTerm) -> BoolTerm:
     """Disjunction; false for no operands."""
+    if _PLAIN.issuperset(map(type, operands)):
+        return any(operands)
     backend = backend_of(*operands)
     if backend is not None:
         return backend.disjunction(*operands)
@@ -84,6 +92,8 @@ def or_(*operands: BoolTerm) -> BoolTerm:
 
 def not_(operand: BoolTerm) -> BoolTerm:
     """Negation."""
+    if operand is True or operand is False:
+        return not operand
     backend = backend_of(operand)
     if backend is not None:
         return backend.negation(operand)
@@ -92,6 +102,8 @@ def not_(operand: BoolTerm) -> BoolTerm:
 
 def implies(premise: BoolTerm, conclusion: BoolTerm) -> BoolTerm:
     """Implication."""
+    if type(premise) in _PLAIN and type(conclusion) in _PLAIN:
+        return (not premise) or bool(conclusion)
     backend = backend_of(premise, conclusion)
     if backend is not None:
         return backend.implication(premise, conclusion)
@@ -100,11 +112,15 @@ def implies(premise: BoolTerm, conclusion: BoolTerm) -> BoolTerm:
 
 def iff(left: BoolTerm, right: BoolTerm) -> BoolTerm:
     """Equivalence of two Boolean operands."""
+    if type(left) in _PLAIN and type(right) in _PLAIN:
+        return bool(left) is bool(right)
     return and_(implies(left, right), implies(right, left))
 
 
 def ite(condition: BoolTerm, if_true: IntTerm, if_false: IntTerm) -> IntTerm:
     """The integer ``if_true`` where the condition holds, else ``if_false``."""
+    if type(condition) in _PLAIN and type(if_true) in _PLAIN and type(if_false) in _PLAIN:
+        return if_true if condition else if_false
     backend = backend_of(condition, if_true, if_false)
     if backend is not None:
         return backend.if_then_else(condition, if_true, if_false)
@@ -113,6 +129,8 @@ def ite(condition: BoolTerm, if_true: IntTerm, if_false: IntTerm) -> IntTerm:
 
 def eq(left: IntTerm, right: IntTerm) -> BoolTerm:
     """Equality of two integers."""
+    if type(left) in _PLAIN and type(right) in _PLAIN:
+        return bool(left == right)
     backend = backend_of(left, right)
     if backend is not None:
         return backend.equality(left, right)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_
+from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_
+from spec.claims.predicates import slots_conserved, worker_bounded
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class ItemMove:
 def slots_are_sums(scope: ItemScope, s: ItemState) -> BoolTerm:
     """The book's free slots are what the items it counts leave, and not negative."""
     held = s.others + ite(s.held, scope.rows, 0)
-    return and_(s.others >= 0, s.free >= 0, eq(s.free, scope.cache_size - held))
+    return and_(s.others >= 0, slots_conserved(s.free, s.free, held, held, scope.cache_size))
 
 
 def promises_fit(scope: ItemScope, s: ItemState) -> BoolTerm:
@@ -119,7 +120,7 @@ def worker_fits(scope: ItemScope, s: ItemState) -> BoolTerm:
     """The rows on the worker do not exceed the cache."""
     return and_(
         s.resident_others >= 0,
-        s.resident_others + ite(s.resident, scope.rows, 0) <= scope.cache_size,
+        worker_bounded(s.resident_others + ite(s.resident, scope.rows, 0), scope.cache_size),
     )
 
 

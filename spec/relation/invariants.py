@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spec.algebra import BoolTerm, and_, eq, implies, ite, not_, or_
+from spec.claims.predicates import freed_not_needed, is_at_boundary, slots_conserved
 from spec.relation.state import Scope, State
-from spec.rules import free as rules
 
 
 def reference_has_entry(scope: Scope, s: State) -> BoolTerm:
@@ -25,9 +25,13 @@ def slots_are_sums(scope: Scope, s: State) -> BoolTerm:
     return and_(
         s.referenced_rows >= 0,
         s.idle_rows >= 0,
-        eq(s.freeable, scope.cache_size - referenced),
-        eq(s.free, scope.cache_size - s.referenced_rows - s.idle_rows - here),
-        s.free >= 0,
+        slots_conserved(
+            s.free,
+            s.freeable,
+            s.referenced_rows + s.idle_rows + here,
+            referenced,
+            scope.cache_size,
+        ),
     )
 
 
@@ -74,7 +78,7 @@ def reads_were_asked(scope: Scope, s: State) -> BoolTerm:
             s.running,
             implies(
                 in_window,
-                or_(s.asked, rules.read_is_safe(False, scope.offset, s.start, s.scheduled)),
+                or_(s.asked, is_at_boundary(scope, s.chunk())),
             ),
         ),
     )
@@ -110,7 +114,7 @@ def passed_stays_passed(scope: Scope, s: State) -> BoolTerm:
     A rewind keeps it only under the assumption ``progress-falls-by-drafts-only``. Nothing else
     rests on this invariant, since every pass asks again for what it reads.
     """
-    return implies(and_(s.running, s.passed), scope.end <= s.lowest_progress)
+    return freed_not_needed(and_(s.running, s.passed), scope.end, s.lowest_progress)
 
 
 def only_active_hold(scope: Scope, s: State) -> BoolTerm:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spec.algebra import BoolTerm, IntTerm, or_
+from spec.algebra import BoolTerm, IntTerm, and_, or_
+from spec.claims.predicates import Chunk
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Scope:
     def end(self) -> IntTerm:
         """The position after the feature's last."""
         return self.offset + self.length
+
+    def has_row_in(self, start: IntTerm, end: IntTerm) -> BoolTerm:
+        """Whether the range has the position p, which stands for any row of the feature."""
+        return and_(start <= self.position, self.position < end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,10 @@ class State:
     def referenced(self) -> BoolTerm:
         """Whether anybody holds h."""
         return or_(self.held, self.others >= 1)
+
+    def chunk(self, look_ahead: IntTerm = 0) -> Chunk:
+        """What the pass runs of r; nothing where it does not run."""
+        return Chunk(self.start, self.start + self.scheduled, look_ahead)
 
     @property
     def lowest_progress(self) -> IntTerm:

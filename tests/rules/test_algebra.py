@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from proofs.smt.solvers import SymbolicTruthError, no_truth_values
 from spec import algebra
 from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_, or_
+from spec.claims import predicates
 from spec.relation import (
     book_moves,
     cross_attention,
@@ -149,7 +150,7 @@ def offences(tree: ast.Module) -> list[str]:
     return found
 
 
-RULES = (rules, scheduling_rules, geometry)
+RULES = (rules, scheduling_rules, geometry, predicates)
 RELATION = (
     state,
     guards,

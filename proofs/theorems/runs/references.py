@@ -17,7 +17,8 @@ from proofs.theorems.runs import faults
 from proofs.theorems.runs.kept import Extra, Fault, Shown, Told, kept, shown
 from proofs.theorems.runs.variables import values
 from proofs.theorems.theorem import Group
-from spec.algebra import BoolTerm, and_, implies, not_, or_
+from spec.algebra import BoolTerm, and_, implies, not_
+from spec.claims import predicates as claims
 from spec.relation.invariants import (
     drafts_are_counted,
     only_active_hold,
@@ -176,7 +177,7 @@ def _passed_stays_passed_rewind(scope: Scope, s: State, move: Move, told: Told) 
     faults=(faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS),
 )
 def _let_go_ends_by_lowest_progress(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return scope.end <= s.lowest_progress
+    return claims.freed_not_needed(True, scope.end, s.lowest_progress)
 
 
 @shown(
@@ -202,7 +203,8 @@ def _passed_is_not_read(scope: Scope, s: State, move: Move, told: Told) -> BoolT
     drops=("taken-is-held",),
 )
 def _unreferenced_is_not_needed(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(and_(s.running, s.taken, scope.position >= s.lowest_progress), s.referenced)
+    is_needed = scope.position >= s.lowest_progress
+    return claims.held_until_last_use(and_(s.running, s.taken), is_needed, s.referenced)
 
 
 @shown(
@@ -226,7 +228,7 @@ def _occurrences_are_held_apart(scope: Scope, s: State, move: Move, told: Told) 
     faults=(faults.WAITING_KEEPS,),
 )
 def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(not_(s.running), not_(move.after.held))
+    return claims.no_idle_references(not_(s.running), False, move.after.held)
 
 
 @shown(
@@ -238,7 +240,7 @@ def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> 
     faults=(faults.ENDED_KEEPS, faults.FINISH_KEEPS),
 )
 def _who_stops_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return and_(not_(move.after.held), not_(move.after.running))
+    return and_(claims.released(True, move.after.held), not_(move.after.running))
 
 
 def _goes_on_holding(
@@ -261,7 +263,8 @@ def _goes_on_holding(
 @_goes_on_holding("enter-other", "reference-has-entry", "promises-fit", "enters-what-was-promised")
 @_goes_on_holding("stop", faults=(faults.RUNS_ON,))
 def _held_through_a_pass(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(and_(s.in_pass, s.held), or_(move.after.held, not_(move.after.running)))
+    stops = not_(move.after.running)
+    return claims.dropped_in_update(and_(s.in_pass, s.held), move.after.held, stops)
 
 
 if __name__ == "__main__":

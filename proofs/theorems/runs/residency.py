@@ -14,7 +14,8 @@ from proofs.theorems.runs import faults
 from proofs.theorems.runs.kept import Extra, Told, kept, shown
 from proofs.theorems.runs.variables import values
 from proofs.theorems.theorem import Group
-from spec.algebra import BoolTerm, IntTerm, and_, iff, implies, not_, or_
+from spec.algebra import BoolTerm, and_, implies
+from spec.claims import predicates as claims
 from spec.relation.invariants import (
     asked_is_held,
     chosen_is_referenced,
@@ -25,8 +26,6 @@ from spec.relation.invariants import (
     views_agree,
 )
 from spec.relation.state import Move, Scope, State
-from spec.rules import free as rules
-from spec.rules.geometry import drafter_window
 
 GROUP = Group("residency")
 
@@ -168,12 +167,6 @@ kept(
 # Claims, at the moment of the reads
 
 
-def _reads(scope: Scope, s: State, look_ahead: IntTerm) -> BoolTerm:
-    """Whether a scheduled request reads p, so far ahead: the target 0, the drafter further."""
-    start, end = drafter_window(s.start, s.scheduled, look_ahead)
-    return and_(s.scheduled >= 1, start <= scope.position, scope.position < end)
-
-
 def _lies_behind(scope: Scope, told: Told) -> BoolTerm:
     """Whether the search for inputs stopped at the feature or before it."""
     return and_(told["is_stopped"], told["stopped_at"] <= scope.offset)
@@ -241,31 +234,29 @@ _AHEAD: dict[str, Extra] = {
     GROUP,
     "apply",
     using=_RESIDENCY,
-    given={**_IN_FEATURE, "target-reads-it": lambda scope, s, told: _reads(scope, s, 0)},
+    given=_IN_FEATURE,
     claim="target-resident",
     sentence="once the worker has applied a pass, every row that the target reads is there",
-    drops=("outputs-in-order", "target-reads-it"),
+    drops=("outputs-in-order",),
 )
 def _target_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return move.after.resident
+    return claims.target_resident(scope, s.chunk(), move.after.resident)
 
 
 @shown(
     GROUP,
     "apply",
     using=_RESIDENCY,
-    given={
-        **_AHEAD,
-        "drafter-reads-it": lambda scope, s, told: _reads(scope, s, scope.gather_lookahead),
-    },
+    given=_AHEAD,
     claim="drafter-resident-or-boundary",
     sentence="once the worker has applied a pass, every row that the drafter reads is there, "
     "or its feature lies at the boundary",
-    drops=("outputs-in-order", _LOOKS_AS_FAR, "drafter-reads-it"),
+    drops=("outputs-in-order", _LOOKS_AS_FAR),
     witness=_READ_AHEAD,
 )
 def _drafter_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return rules.read_is_safe(move.after.resident, scope.offset, s.start, s.scheduled)
+    chunk = s.chunk(scope.gather_lookahead)
+    return claims.drafter_resident_or_boundary(scope, chunk, move.after.resident)
 
 
 @shown(
@@ -279,25 +270,23 @@ def _drafter_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
     faults=(faults.CUT_LATE,),
 )
 def _target_reads_were_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(_reads(scope, move.after, 0), s.asked)
+    return implies(claims.target_reads(scope, move.after.chunk()), s.asked)
 
 
 @shown(
     GROUP,
     "advance",
-    using=("looks-through-the-window",),
+    using=("looks-through-the-window", "ends-before-what-was-refused"),
     given=_AHEAD,
     claim="need-agrees",
     sentence="what target or drafter will read, the pass asked for, or it lies at or behind "
     "what was refused",
-    drops=("looks-through-the-window", _LOOKS_AS_FAR),
+    drops=("looks-through-the-window", "ends-before-what-was-refused", _LOOKS_AS_FAR),
     faults=(faults.NO_SHIFT, faults.NEVER_ENCODED, faults.LEADING_GAP),
 )
 def _needs_are_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(
-        or_(_reads(scope, move.after, 0), _reads(scope, move.after, scope.gather_lookahead)),
-        or_(s.asked, _lies_behind(scope, told)),
-    )
+    chunk = move.after.chunk(scope.gather_lookahead)
+    return claims.need_agrees(scope, chunk, s.asked, _lies_behind(scope, told))
 
 
 @shown(
@@ -315,7 +304,7 @@ def _needs_are_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm
     faults=(faults.NOTICES_LOST, faults.FINISHED_DROPS),
 )
 def _worker_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return iff(move.after.resident, move.after.entry)
+    return claims.views_agree(move.after.entry, move.after.resident)
 
 
 @shown(
@@ -326,7 +315,7 @@ def _worker_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> Bo
     sentence="between passes the worker holds exactly what is in the book",
 )
 def _still_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return iff(s.resident, s.entry)
+    return claims.views_agree(s.entry, s.resident)
 
 
 @shown(
@@ -338,7 +327,7 @@ def _still_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> Boo
     faults=(faults.STALE_NOTICE,),
 )
 def _notices_name_what_left(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(told["is_announced"], not_(s.entry))
+    return claims.evicted_not_live(told["is_announced"], s.entry)
 
 
 @shown(
@@ -362,7 +351,7 @@ def _reads_are_fresh(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm
     faults=(faults.NO_PAYLOAD,),
 )
 def _raw_data_is_on_time(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(s.running, move.after.payload)
+    return claims.payload_available(s.running, move.after.payload)
 
 
 @shown(
@@ -375,10 +364,7 @@ def _raw_data_is_on_time(scope: Scope, s: State, move: Move, told: Told) -> Bool
     faults=(faults.SPLIT_AT_START, faults.WARM_SPLIT),
 )
 def _items_stay_whole(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return implies(
-        and_(scope.is_whole, s.computed <= scope.offset),
-        or_(move.after.computed <= scope.offset, scope.end <= move.after.computed),
-    )
+    return implies(scope.is_whole, claims.item_whole(scope, move.after.chunk()))
 
 
 if __name__ == "__main__":

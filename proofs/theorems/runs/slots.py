@@ -19,6 +19,7 @@ from proofs.theorems.runs.kept import Told, kept, shown
 from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, sizes_not_negative
 from proofs.theorems.theorem import Group, changed, theorem
 from spec.algebra import BoolTerm, and_, ite
+from spec.claims import predicates as claims
 from spec.relation.invariants import promises_fit, slots_are_sums
 from spec.relation.state import Move, Scope, State, initial
 
@@ -136,7 +137,8 @@ def _totals_in_bounds(scope: Scope, s: State, move: Move, told: Told) -> BoolTer
     sentence="the rows of all entries, which the worker holds exactly, fit the cache",
 )
 def _worker_fits(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return s.referenced_rows + s.idle_rows + ite(s.entry, scope.rows, 0) <= scope.cache_size
+    rows = s.referenced_rows + s.idle_rows + ite(s.entry, scope.rows, 0)
+    return claims.worker_bounded(rows, scope.cache_size)
 
 
 if __name__ == "__main__":
