@@ -86,7 +86,10 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
     f"of --level loop ({DEFAULT_SCENARIOS} when not given).",
 )
 @click.option(
-    "--minutes", type=float, help="Draw scenarios of --level loop for so long, not --examples."
+    "--minutes",
+    type=float,
+    help="Search with --level loop for so long instead of --examples, making small what is found "
+    "included; pages of --report come on top.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws the same cases again.")
 @click.option(

@@ -47,8 +47,8 @@ def loop_check_settings(
     Args:
         runner: ``V1``, ``V2`` or ``both``.
         claims: ids of claims; ``None`` for all.
-        examples: scenarios to draw; ``None`` for the usual number.
-        minutes: how long to draw instead.
+        examples: scenarios to draw; ``None`` for the usual number, or no limit with minutes.
+        minutes: how long to search instead.
         seed: draws the same scenarios again.
         device: ``cpu``, ``cuda``, or ``none`` to run without tensors.
         mode: which engines run.
@@ -60,7 +60,7 @@ def loop_check_settings(
     settings = LoopCheckSettings(
         runners=runners,
         claims=claims,
-        examples=DEFAULT_EXAMPLES if examples is None else examples,
+        examples=DEFAULT_EXAMPLES if examples is None and minutes is None else examples,
         minutes=minutes,
         seed=seed,
         tensors=None if device == "none" else TensorSettings(device=device),

@@ -55,11 +55,20 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class SearchJob:
-    """A search of one vLLM; with its behaviour where that is to be compared or kept."""
+    """A search of one vLLM.
+
+    Attributes:
+        vllm: which one.
+        settings: for what, and how hard.
+        keeps_behaviour: note what the runs look like, to be compared or kept.
+        began: when the minutes of the settings began (``time.monotonic``); ``None`` for now.
+            Starting a vLLM takes a good part of one.
+    """
 
     vllm: VllmName
     settings: LoopCheckSettings
     keeps_behaviour: bool = False
+    began: float | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,7 @@ def search_vllm(
         report_progress,
         should_stop,
         None if behaviour is None else behaviour.note,
+        job.began,
     )
     return Searched(with_unrecognised(report, unrecognised(target)), behaviour)
 

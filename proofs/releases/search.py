@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -99,10 +101,20 @@ def check_vllms(
     Raises:
         InputError: what to compare with cannot be read or searched.
     """
+    began = time.monotonic()
     earlier = load_earlier(against) if isinstance(against, Path) else None
     keeps = keeps_behaviour or against is not None
-    also = [against] if isinstance(against, VllmName) and settings.minutes is None else []
-    answers = _search([*vllms, *also], settings, keeps, progress, should_stop)
+    first, turns = list(vllms), _turns(len(vllms))
+    if isinstance(against, VllmName):
+        if settings.minutes is None:
+            first.append(against)
+        else:
+            turns += 1  # It runs afterwards, on as many scenarios.
+    # What has no core of its own waits for its turn, and the minutes are shared by the turns.
+    timed = settings
+    if settings.minutes is not None:
+        timed = replace(settings, minutes=settings.minutes / turns)
+    answers = _search(first, timed, keeps, progress, should_stop, began if turns == 1 else None)
     reports = [_report(v, answer) for v, answer in zip(vllms, answers, strict=False)]
     if against is None:
         return reports
@@ -112,8 +124,8 @@ def check_vllms(
             done = [r.searched.report.num_scenarios for r in reports if r.searched is not None]
             if not any(done):
                 return reports
-            same = replace(settings, minutes=None, examples=max(done))
-            answers = _search([against], same, keeps, progress, should_stop)
+            same = replace(settings, examples=max(done))
+            answers = _search([against], same, keeps, progress, should_stop, began)
         answer = answers[-1]
         if answer is None:
             return reports  # It was stopped before it began.
@@ -125,15 +137,21 @@ def check_vllms(
     return _compare(reports, earlier, other, by_vllm, settings, progress, should_stop)
 
 
+def _turns(num_jobs: int) -> int:
+    """How often each core runs one of so many jobs."""
+    return -(-num_jobs // (os.cpu_count() or 1))
+
+
 def _search(
     vllms: Sequence[VllmName],
     settings: LoopCheckSettings,
     keeps_behaviour: bool,
     progress: ReportProgress | None,
     should_stop: ShouldStop,
+    began: float | None,
 ) -> list[Answer[Searched] | None]:
     """The answers in the order of the vLLMs; ``None`` where the search was stopped before."""
-    jobs = [SearchJob(vllm, settings, keeps_behaviour) for vllm in vllms]
+    jobs = [SearchJob(vllm, settings, keeps_behaviour, began) for vllm in vllms]
     answers: list[Answer[Searched] | None] = [None] * len(jobs)
     for answer in run_jobs(search_vllm, jobs, names_of(vllms), progress, should_stop):
         answers[answer.index] = answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,10 +25,12 @@ from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices
 from proofs.search.runs.draws import draw
 from proofs.search.runs.frame import LARGE, SMALL, Assumption
+from proofs.search.runs.present import print_loop_report
 from proofs.search.runs.reduce import reduce_scenario, size
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.scenarios import FAMILIES, families, large_scenarios, scenarios
 from proofs.search.runs.search import run_loop_check
+from proofs.search.search import Limits
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.document import load
@@ -351,3 +354,71 @@ def test_the_command_refuses_what_it_cannot_do(options: str) -> None:
     """A wrong option would be ignored."""
     result = CliRunner().invoke(main, ["check", *options.split()])
     assert result.exit_code == 2, result.output
+
+
+class _Clock:
+    """A clock that a run moves on by a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class _Slow(ReferenceLoop):
+    """A target each run of which takes a second of a clock."""
+
+    def __init__(self, clock: _Clock) -> None:
+        super().__init__(["no-boundary-tolerance"])
+        self._clock = clock
+
+    def run(
+        self, scenario: Scenario, runner: Runner, tensors: TensorSettings | None = None
+    ) -> Iterator[Step]:
+        self._clock.now += 1
+        return super().run(scenario, runner, tensors)
+
+
+def test_the_minutes_bound_making_small_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong: a search of two minutes prints nothing for ten, or hides what it left."""
+    clock = _Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    report = run_loop_check(
+        _Slow(clock),
+        LoopCheckSettings(
+            runners=("V1",), claims=("boundary-miss-tolerated",), examples=None, minutes=2
+        ),
+        began=clock(),
+    )
+    monkeypatch.undo()
+    assert 80 <= report.num_scenarios <= 81
+    assert 120 <= clock.now <= 121
+    assert report.num_not_shrunk == len(report.counterexamples) == 1
+    assert report.counterexamples[0].finding.shape == ""
+    print_loop_report(report)
+    told = capsys.readouterr().out
+    assert "The minutes were over: 1 of 1 violation may have a smaller run." in told
+    assert "needs: not shrunk" in told
+
+
+def test_the_minutes_include_what_came_before_the_search() -> None:
+    """Wrong: a release that takes a minute to start is searched for a minute longer."""
+    report = run_loop_check(
+        ReferenceLoop(),
+        LoopCheckSettings(examples=None, minutes=1),
+        began=time.monotonic() - 60,
+    )
+    assert report.num_scenarios == 0
+    assert {result.verdict for result in report.results} == {Verdict.ERROR}
+
+
+def test_a_search_without_a_violation_draws_to_the_end_of_its_minutes() -> None:
+    """Wrong: a third of the time is kept for what there is not."""
+    limits = Limits(None, 1, clock=iter([0.0, 59.0, 39.0, 41.0, 60.0]).__next__)
+    assert limits.may_draw(7, has_found=False)
+    assert limits.may_draw(7, has_found=True)
+    assert not limits.may_draw(7, has_found=True)
+    assert not limits.may_draw(7, has_found=False)

@@ -281,7 +281,7 @@ def test_an_earlier_file_takes_the_place_of_a_vllm(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("reference_as_vllm")
 def test_a_search_by_time_is_compared_on_as_many_scenarios() -> None:
     """A slower side would run fewer scenarios, and what it did not run look fixed or new."""
-    report = checked(named(FAULT), named(FAULT), minutes=0.02)
+    report = checked(named(FAULT), named(FAULT), examples=None, minutes=0.02)
     assert report.searched is not None
     assert report.compared is not None
     assert report.compared.num_compared == 2 * report.searched.report.num_scenarios

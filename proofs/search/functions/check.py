@@ -1,8 +1,7 @@
-"""Check every claim on a target with drawn cases, and shrink every violation on its own.
+"""Check every claim on the functions of a target with cases that hypothesis draws.
 
-Two phases. *Collect* draws the cases and notes every violated claim with its mechanism, so that one
-violation hides no other. *Shrink* draws the same cases again from the same seed, for one violation
-at a time, and lets hypothesis make it small.
+Cases are judged as they are drawn. To make a violation small, the same cases are drawn again from
+the same seed, hypothesis shrinks the first that shows it, and the reducer leaves out what is left.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from proofs.search.functions.parts import (
 from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.reduce import reduce_case, size
 from proofs.search.functions.results import CheckReport, CheckSettings, Result
+from proofs.search.search import Limits, Search
 from spec.errors import InputError
 from spec.functions.cases import Case
 from spec.functions.findings import Finding
@@ -58,41 +58,27 @@ def run_check(
         InputError: the settings ask for nothing that can be done.
     """
     check_settings.validate()
-    check = _Check(target, check_settings, report_progress or _silent, should_stop or _never)
-    interrupted = False
-    try:
-        check.collect()
-        check.shrink()
-    except KeyboardInterrupt:
-        interrupted = True
-    return CheckReport(
-        target.name, check_settings, check.results(), tuple(check.smallest.values()), interrupted
+    search: Search[Violation, Finding] = Search(
+        Limits(should_stop=should_stop), report_progress, "case"
     )
-
-
-def _silent(activity: str, done: int, total: int) -> None:
-    """Report no progress."""
-
-
-def _never() -> bool:
-    """Do not stop."""
-    return False
+    check = _Check(target, check_settings, search)
+    ending = search.run(check.collect, check.shrink, lambda key: f"{key[1]}, {key[0]}")
+    findings = tuple(search.found.values())
+    return CheckReport(target.name, check_settings, check.results(), findings, ending.interrupted)
 
 
 class _Check:
-    """One run: counts and findings as they come in."""
+    """What is drawn and how it is judged: counts, and findings by violation."""
 
     def __init__(
         self,
         target: FunctionTarget,
         check_settings: CheckSettings,
-        report_progress: ReportProgress,
-        should_stop: Callable[[], bool],
+        search: Search[Violation, Finding],
     ) -> None:
         self._target = target
         self._settings = check_settings
-        self._report_progress = report_progress
-        self._should_stop = should_stop
+        self._search = search
         self._missing = {part: why_missing(target, part) for part in check_settings.parts}
         self._family_of: dict[CheckedPart, Family] = {}
         self._seen: dict[tuple[CheckedPart, Case], tuple[Finding, ...]] = {}
@@ -101,30 +87,26 @@ class _Check:
         self._finished: set[CheckedPart] = set()
         self._cases: Counter[CheckedPart] = Counter()
         self._premises: Counter[tuple[CheckedPart, str]] = Counter()
-        self.smallest: dict[Violation, Finding] = {}
 
     def collect(self) -> None:
         """Draw each family's cases and note every violation."""
         work = [(family, parts) for family in FAMILIES if (parts := self._parts_of(family))]
+        report_progress = self._search.report_progress
         for index, (family, parts) in enumerate(work):
-            self._report_progress(f"cases of {family.name}", index, len(work))
+            report_progress(f"cases of {family.name}", index, len(work))
             self._find(family, partial(self._note, parts))
             self._finished.update(parts)
-        self._report_progress("cases drawn", len(work), len(work))
+        report_progress("cases drawn", len(work), len(work))
 
-    def shrink(self) -> None:
-        """Replace the case of each violation by the smallest that hypothesis can make."""
-        violations = list(self.smallest)
-        for index, violation in enumerate(violations):
-            part, claim, _ = violation
-            self._report_progress(f"smallest case: {claim}, {part}", index, len(violations))
-            is_violated = partial(self._is_violated, violation)
-            known = self.smallest[violation].function_case
-            case = self._find(self._family_of[part], is_violated) or known
-            finding = self._violated(violation, reduce_case(case, is_violated))
-            if finding is not None:
-                self.smallest[violation] = finding
-        self._report_progress("smallest cases found", len(violations), len(violations))
+    def shrink(
+        self, violation: Violation, finding: Finding, may_try: Callable[[], bool]
+    ) -> Finding:
+        """The violation in the smallest case that hypothesis and the reducer come to."""
+        part, _, _ = violation
+        is_violated = partial(self._is_violated, violation)
+        case = self._find(self._family_of[part], is_violated) or finding.function_case
+        smallest = reduce_case(case, is_violated, may_try)
+        return self._violated(violation, smallest) or finding
 
     def results(self) -> tuple[Result, ...]:
         """One result for each claim and part, in the order of the settings."""
@@ -175,7 +157,7 @@ class _Check:
             return None
 
     def _note(self, parts: Sequence[CheckedPart], case: Case) -> bool:
-        self._stop_if_asked()
+        self._search.limits.stop_if_asked()
         for part in parts:
             if part in self._failed:
                 continue
@@ -192,17 +174,13 @@ class _Check:
                 self._premises[part, claim] += premise_happens(claim, case)
             for finding in found:
                 violation = part, finding.claim, finding.mechanism
-                known = self.smallest.get(violation)
-                if known is None or size(case) < size(known.function_case):
-                    self.smallest[violation] = finding
+                smallest = self._search.found.get(violation)
+                if smallest is None or size(case) < size(smallest.function_case):
+                    self._search.found[violation] = finding
         return False
 
-    def _stop_if_asked(self) -> None:
-        if self._should_stop():
-            raise KeyboardInterrupt
-
     def _is_violated(self, violation: Violation, case: Case) -> bool:
-        self._stop_if_asked()
+        self._search.limits.stop_if_asked()
         return self._violated(violation, case) is not None
 
     def _violated(self, violation: Violation, case: Case) -> Finding | None:
@@ -226,7 +204,7 @@ class _Check:
         cases, premises = self._cases[part], self._premises[part, claim]
         fingerprints = tuple(
             finding.fingerprint
-            for (found_part, found_claim, _), finding in self.smallest.items()
+            for (found_part, found_claim, _), finding in self._search.found.items()
             if (found_part, found_claim) == (part, claim)
         )
         reason = self._missing[part]

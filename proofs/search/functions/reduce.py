@@ -11,6 +11,7 @@ from dataclasses import replace
 from string import ascii_uppercase
 from typing import TypeVar
 
+from proofs.search.reduce import reduce
 from spec.errors import InputError
 from spec.functions.cases import (
     BookCase,
@@ -146,19 +147,24 @@ def _num_limits(case: Case) -> int:
     return sum((o.encoder_budget is not None) + (o.num_rows_chosen > 0) for o in case.operations)
 
 
-def reduce_case(case: Case, condition: Callable[[Case], bool]) -> Case:
+def reduce_case(
+    case: Case, condition: Callable[[Case], bool], may_try: Callable[[], bool] = lambda: True
+) -> Case:
     """The smallest case that is reached by leaving out one part after the other.
 
     Args:
         case: a case that meets the condition.
         condition: what every step must still meet.
+        may_try: asked before each try; see :func:`proofs.search.reduce.reduce`.
     """
-    while True:
-        smaller = (c for c in smaller_cases(case) if size(c) < size(case) and _is_valid(c))
-        found = next((candidate for candidate in smaller if condition(candidate)), None)
-        if found is None:
-            return case
-        case = found
+    return reduce(
+        case,
+        condition,
+        candidates=smaller_cases,
+        size=size,
+        is_allowed=_is_valid,
+        may_try=may_try,
+    )
 
 
 def smaller_cases(case: Case) -> Iterator[Case]:

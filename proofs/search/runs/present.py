@@ -33,8 +33,16 @@ def print_loop_report(report: LoopReport) -> None:
         print_lines(line)
     if report.interrupted:
         print_lines("\nInterrupted: the results above are incomplete.")
+    elif report.num_not_shrunk:
+        print_lines(f"\n{_left(report)}")
     faults = {counterexample.finding.fingerprint for counterexample in report.counterexamples}
     print_lines(f"\n{summary(report.results, len(faults))}")
+
+
+def _left(report: LoopReport) -> str:
+    """What the minutes did not suffice for."""
+    violations = counted(len(report.counterexamples), "violation")
+    return f"The minutes were over: {report.num_not_shrunk} of {violations} may have a smaller run."
 
 
 def _not_given(report: LoopReport) -> list[str]:
@@ -77,6 +85,7 @@ def loop_report_to_json(report: LoopReport) -> dict[str, Any]:
         "families": dict(report.families),
         "failures": list(report.failures),
         "interrupted": report.interrupted,
+        "not_shrunk": report.num_not_shrunk,
         "mode": report.settings.mode,
         "large_every": report.settings.large_every,
         "not_given": {runner: dict(reasons) for runner, reasons in report.not_given.items()},

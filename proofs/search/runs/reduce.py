@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 from proofs.describe.shape import all_blocks, all_rows, tags
+from proofs.search.reduce import at_most, reduce
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
@@ -316,7 +317,10 @@ DEFAULT_TRIES = 4000
 
 
 def reduce_scenario(
-    scenario: Scenario, condition: Callable[[Scenario], bool], max_tries: int = DEFAULT_TRIES
+    scenario: Scenario,
+    condition: Callable[[Scenario], bool],
+    max_tries: int = DEFAULT_TRIES,
+    may_try: Callable[[], bool] = lambda: True,
 ) -> Scenario:
     """The smallest scenario reached by one simplification after the other.
 
@@ -324,29 +328,21 @@ def reduce_scenario(
         scenario: one that meets the condition.
         condition: what every step must still meet; given legal scenarios only.
         max_tries: how often the condition may be asked.
+        may_try: asked before each try; see :func:`proofs.search.reduce.reduce`.
     """
-    known: set[Scenario] = {scenario}
     broken = _broken_assumptions(scenario)
-    tries = 0
-    improved = True
-    while improved:
-        improved = False
-        current = size(scenario)
-        for candidate in _simplified(scenario):
-            if candidate in known:
-                continue
-            known.add(candidate)
-            if size(candidate) >= current or not _is_legal(candidate):
-                continue
-            if not _broken_assumptions(candidate) <= broken:
-                continue
-            if tries == max_tries:
-                return scenario
-            tries += 1
-            if condition(candidate):
-                scenario, improved = candidate, True
-                break
-    return scenario
+
+    def is_allowed(candidate: Scenario) -> bool:
+        return _is_legal(candidate) and _broken_assumptions(candidate) <= broken
+
+    return reduce(
+        scenario,
+        condition,
+        candidates=_simplified,
+        size=size,
+        is_allowed=is_allowed,
+        may_try=at_most(max_tries, may_try),
+    )
 
 
 def _broken_assumptions(scenario: Scenario) -> frozenset[str]:

@@ -41,9 +41,9 @@ class LoopCheckSettings:
     Attributes:
         runners: whose order and gathers run.
         claims: ids of the claims to report; ``None`` for all.
-        examples: scenarios to draw; no limit where ``minutes`` is given instead.
-        minutes: how long to draw (minutes); ``None`` for a number of examples. What is drawn
-            depends on the seed alone, how much of it on the machine.
+        examples: scenarios to draw; ``None`` draws until the minutes are over.
+        minutes: how long to draw and to make small what was found; ``None`` for no limit. What is
+            drawn depends on the seed alone, how much of it on the machine.
         seed: the same seed draws the same scenarios.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.
         breaks: assumptions that scenarios may break.
@@ -53,7 +53,7 @@ class LoopCheckSettings:
 
     runners: tuple[Runner, ...] = RUNNERS
     claims: tuple[str, ...] | None = None
-    examples: int = DEFAULT_EXAMPLES
+    examples: int | None = DEFAULT_EXAMPLES
     minutes: float | None = None
     seed: int = 0
     tensors: TensorSettings | None = None
@@ -74,7 +74,9 @@ class LoopCheckSettings:
         """
         for claim in self.claims or ():
             loop_claim(claim)
-        if self.examples < 1:
+        if self.examples is None and self.minutes is None:
+            raise InputError("a search without an end; give it examples or minutes")
+        if self.examples is not None and self.examples < 1:
             raise InputError(f"{self.examples} examples check nothing; ask for at least 1")
         if self.minutes is not None and not 0 < self.minutes < math.inf:
             raise InputError(f"{self.minutes} minutes are no time to search; give more than 0")
@@ -114,6 +116,7 @@ class LoopReport:
         failures: the first run of each runner that the target or the monitor could not finish.
         interrupted: the search was stopped; the rest holds what was known by then.
         not_given: of each runner, why the target could not be given scenarios, and how many.
+        num_not_shrunk: violations that were not made as small as they get, for want of time.
     """
 
     target: str
@@ -125,6 +128,7 @@ class LoopReport:
     failures: tuple[str, ...] = ()
     interrupted: bool = False
     not_given: Mapping[Runner, Mapping[str, int]] = field(default_factory=dict)
+    num_not_shrunk: int = 0
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

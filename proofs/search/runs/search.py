@@ -1,12 +1,11 @@
-"""Search whole runs for violated claims, and shrink every violation on its own.
+"""Search whole runs of a target for violated claims.
 
-Two phases. *Collect* draws scenarios, runs each on every chosen runner, and notes every violated
-claim with its mechanism: one violation hides no other. *Shrink* makes the smallest run of each.
+Each scenario is drawn by its number, run on every chosen runner, and judged. Violations with the
+same claim and mechanism are one, of which the smallest run is looked for.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -31,6 +30,7 @@ from proofs.search.runs.results import (
     LoopReport,
 )
 from proofs.search.runs.scenarios import families
+from proofs.search.search import Limits, Search
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 from spec.record.steps import Trace
@@ -96,8 +96,11 @@ def find_again(judged: Judged, key: tuple[str, str]) -> tuple[LoopFinding, Trace
 _BOTH: CheckedPart = "V1 with V2"
 _STEPS_BETWEEN_REPORTS = 50
 
+Key: TypeAlias = tuple[str, str]
+"""Claim and mechanism: findings with the same two are one."""
+
 Observe: TypeAlias = Callable[[int, Drawn, Judged], None]
-"""Is told of every scenario: its number, what was drawn, and what became of it."""
+"""Is given every scenario: its number, what was drawn, and what became of it."""
 
 
 def run_loop_check(
@@ -106,6 +109,7 @@ def run_loop_check(
     report_progress: ReportProgress | None = None,
     should_stop: Callable[[], bool] | None = None,
     observe: Observe | None = None,
+    began: float | None = None,
 ) -> LoopReport:
     """Search a target.
 
@@ -115,111 +119,92 @@ def run_loop_check(
         report_progress: told of every step.
         should_stop: asked before every run. When it says yes, or Ctrl-C comes, the search ends
             early, and the report holds what was found so far.
-        observe: told of every scenario.
+        observe: is given every scenario.
+        began: when the minutes of the settings began (``time.monotonic``); now by default.
 
     Raises:
         InputError: the settings ask for nothing that can be done.
     """
     settings.validate()
-    search = _Search(
-        target,
-        settings,
-        report_progress or (lambda *_: None),
-        should_stop or (lambda: False),
-        observe or (lambda *_: None),
-    )
-    interrupted = False
-    try:
-        search.collect()
-        search.shrink()
-    except KeyboardInterrupt:
-        interrupted = True
+    limits = Limits(settings.examples, settings.minutes, should_stop, began)
+    search: Search[Key, Group] = Search(limits, report_progress, "run")
+    runs = _Runs(target, settings, search, observe or (lambda *_: None))
+    ending = search.run(runs.collect, runs.shrink, lambda key: key[0])
     return LoopReport(
         target.name,
         settings,
-        search.results(),
-        tuple(group.counterexample() for group in search.groups.values()),
-        search.num_scenarios,
-        search.families,
-        tuple(search.failures.values()),
-        interrupted,
-        search.not_given,
+        runs.results(),
+        tuple(group.counterexample() for group in search.found.values()),
+        runs.num_scenarios,
+        runs.families,
+        tuple(runs.failures.values()),
+        ending.interrupted,
+        runs.not_given,
+        ending.not_shrunk,
     )
 
 
-class _Search:
-    """One search: counts and findings as they come in."""
+class _Runs:
+    """What is drawn and how it is judged: counts, and findings by claim and mechanism."""
 
     def __init__(
         self,
         target: LoopTarget,
         settings: LoopCheckSettings,
-        report_progress: ReportProgress,
-        should_stop: Callable[[], bool],
+        search: Search[Key, Group],
         observe: Observe,
     ) -> None:
         self._target = target
         self._settings = settings
-        self._report_progress = report_progress
-        self._should_stop = should_stop
+        self._search = search
         self._observe = observe
         self._runs: Counter[CheckedPart] = Counter()
         self._premises: Counter[tuple[CheckedPart, str]] = Counter()
         self._given_up: Counter[CheckedPart] = Counter()
         self._num_failed: Counter[CheckedPart] = Counter()
+        self._is_complete = False
         self.not_given: dict[Runner, Counter[str]] = {}
         self.failures: dict[Runner, str] = {}
-        self._is_complete = False
-        self.groups: dict[tuple[str, str], Group] = {}
         self.num_scenarios = 0
         self.families: Counter[str] = Counter()
 
     def collect(self) -> None:
         """Draw scenarios and note every violation."""
-        settings = self._settings
-        began = time.monotonic()
-        seconds = None if settings.minutes is None else settings.minutes * 60
-        total: float = settings.examples if seconds is None else seconds
-        while True:
-            spent = time.monotonic() - began if seconds is not None else self.num_scenarios
+        limits = self._search.limits
+        unit = "seconds of runs" if limits.counts_seconds else "runs"
+        while limits.may_draw(self.num_scenarios, has_found=bool(self._search.found)):
             if self.num_scenarios % _STEPS_BETWEEN_REPORTS == 0:
-                unit = "runs" if seconds is None else "seconds of runs"
-                self._report_progress(unit, int(spent), int(total))
-            if spent >= total:
-                break
-            self._stop_if_asked()
-            drawn = draw(settings, self.num_scenarios)
+                self._search.report_progress(unit, *limits.progress(self.num_scenarios))
+            limits.stop_if_asked()
+            drawn = draw(self._settings, self.num_scenarios)
             judged = self._judge(drawn.scenario)
             self._observe(self.num_scenarios, drawn, judged)
             self._note(drawn, judged)
+        self._search.report_progress(unit, *limits.progress(self.num_scenarios))
         self._is_complete = True
 
-    def shrink(self) -> None:
-        """Replace the run of each violation by the smallest that the reducer finds."""
-        for index, (key, group) in enumerate(self.groups.items()):
-            self._report_progress(f"smallest run: {key[0]}", index, len(self.groups))
-            runners = self._runners_for(group)
-            found: dict[Scenario, tuple[LoopFinding, Trace]] = {}
+    def shrink(self, key: Key, group: Group, may_try: Callable[[], bool]) -> Group:
+        """The violation in the smallest run that the reducer finds.
 
-            def shows(
-                scenario: Scenario,
-                key: tuple[str, str] = key,
-                runners: tuple[Runner, ...] = runners,
-                found: dict[Scenario, tuple[LoopFinding, Trace]] = found,
-            ) -> bool:
-                self._stop_if_asked()
-                shown = find_again(
-                    run_and_judge(self._target, scenario, runners, self._settings.tensors), key
-                )
-                if shown is not None:
-                    found[scenario] = shown
-                return shown is not None
+        A run that is not reduced to the end has no shape: what is left of it need not be what the
+        violation needs.
+        """
+        runners = self._runners_for(group)
+        found: dict[Scenario, tuple[LoopFinding, Trace]] = {}
 
-            smallest = min((reduce_scenario(s, shows) for s in group.best_starts()), key=size)
-            finding, trace = found.get(smallest, (group.finding, group.trace))
-            group.finding = replace(finding, shape=shape(smallest))
-            group.trace = trace
-        self._report_progress("smallest runs found", len(self.groups), len(self.groups))
+        def shows(scenario: Scenario) -> bool:
+            self._search.limits.stop_if_asked()
+            judged = run_and_judge(self._target, scenario, runners, self._settings.tensors)
+            shown = find_again(judged, key)
+            if shown is not None:
+                found[scenario] = shown
+            return shown is not None
+
+        reduced = [reduce_scenario(s, shows, may_try=may_try) for s in group.best_starts()]
+        smallest = min(reduced, key=size)
+        finding, trace = found.get(smallest, (group.finding, group.trace))
+        finding = replace(finding, shape=shape(smallest) if may_try() else "")
+        return replace(group, finding=finding, trace=trace)
 
     def results(self) -> tuple[Result, ...]:
         """One result for each claim and runner, in the order of the settings."""
@@ -231,10 +216,6 @@ class _Search:
         return tuple(
             self._result(claim, part) for claim, part in wanted if self._settings.reports(claim)
         )
-
-    def _stop_if_asked(self) -> None:
-        if self._should_stop():
-            raise KeyboardInterrupt
 
     def _judge(self, scenario: Scenario) -> Judged:
         should_compare = any(self._settings.reports(claim) for claim in BOTH_RUNNERS_CLAIMS)
@@ -253,8 +234,8 @@ class _Search:
             self.not_given.setdefault(runner, Counter())[reason] += 1
         for runner, reason in judged.failed.items():
             self._num_failed[runner] += 1
-            told = f"{runner}: {reason}, on {describe_scenario(drawn.scenario)}"
-            self.failures.setdefault(runner, told)
+            failure = f"{runner}: {reason}, on {describe_scenario(drawn.scenario)}"
+            self.failures.setdefault(runner, failure)
         for runner, trace in judged.traces.items():
             self._runs[runner] += 1
             self._given_up[runner] += trace.ending == "limit"
@@ -278,7 +259,7 @@ class _Search:
         if not self._settings.reports(finding.claim):
             return
         key = finding.claim, finding.mechanism
-        group = self.groups.setdefault(key, Group(finding, trace))
+        group = self._search.found.setdefault(key, Group(finding, trace))
         group.runners |= runners
         group.add(finding, trace)
 
@@ -301,7 +282,7 @@ class _Search:
         runs, premises = self._runs[part], self._premises[part, claim]
         fingerprints = tuple(
             group.finding.fingerprint
-            for group in self.groups.values()
+            for group in self._search.found.values()
             if group.finding.claim == claim and (part == _BOTH or part in group.runners)
         )
         reason: str | None = None
