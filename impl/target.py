@@ -18,7 +18,7 @@ from spec.functions.observations import (
     RangeObservation,
 )
 from spec.record.scenario import Scenario
-from spec.record.steps import Step
+from spec.record.steps import ErrorSeen, Step
 
 Runner: TypeAlias = Literal["V1", "V2"]
 """Which worker gathers: ``GPUModelRunner`` (V1) or ``EncoderRunner`` (V2)."""
@@ -27,6 +27,24 @@ RUNNERS: tuple[Runner, ...] = ("V1", "V2")
 
 Part: TypeAlias = Literal["V1", "V2", "free", "book", "encoder_decoder_book", "window", "row_range"]
 """A part of a target that claims are checked on."""
+
+
+class AdapterError(Exception):
+    """What stands between us and the code under test does not fit it, so that nothing was seen.
+
+    It is no observation: a check that meets it ends with ``ERROR`` and its message.
+    """
+
+
+def error_seen(error: Exception) -> ErrorSeen:
+    """An exception of the code under test as an observation.
+
+    Raises:
+        AdapterError: the exception is one, and so none of the code under test.
+    """
+    if isinstance(error, AdapterError):
+        raise error
+    return ErrorSeen(type(error).__name__, str(error))
 
 
 class FunctionTarget(Protocol):

@@ -16,7 +16,7 @@ from impl.reference.scheduling.request import MultiModalFeature, Request
 from impl.reference.worker.cache import WorkerCache
 from impl.reference.worker.merge import merge_embeddings
 from impl.reference.worker.runner_v1 import CachedRequestState, ScheduledTokens
-from impl.target import Part, Runner
+from impl.target import Part, Runner, error_seen
 from impl.tensors import RowCodec, TensorSettings
 from spec.functions.cases import (
     BookCase,
@@ -39,7 +39,6 @@ from spec.functions.observations import (
     request_name,
 )
 from spec.record.feature import Feature
-from spec.record.steps import ErrorSeen
 
 
 class ReferenceTarget:
@@ -83,7 +82,7 @@ class ReferenceTarget:
         try:
             gathered, is_mm_embed = self._gather(case, runner, worker)
         except Exception as error:
-            return GatherObservation(error=_seen(error))
+            return GatherObservation(error=error_seen(error))
         worker.drop(stored)
         for identifier, num_rows in stored.items():
             worker.store(f"after {identifier}", codec.other_values(num_rows))
@@ -153,7 +152,7 @@ class ReferenceTarget:
                 )
                 moments.append(FreeMoment(tuple(gone), _state(book)))
         except Exception as error:
-            return FreeObservation(tuple(moments), _seen(error))
+            return FreeObservation(tuple(moments), error_seen(error))
         return FreeObservation(tuple(moments))
 
     def book(self, case: BookCase) -> BookObservation:
@@ -174,7 +173,7 @@ class ReferenceTarget:
                 answer, notices = _carry_out(book, requests, operation)
                 steps.append(BookStep(answer, tuple(notices), _state(book)))
         except Exception as error:
-            return BookObservation(tuple(steps), _seen(error))
+            return BookObservation(tuple(steps), error_seen(error))
         return BookObservation(tuple(steps))
 
     def window(self, case: WindowCase) -> RangeObservation:
@@ -183,7 +182,7 @@ class ReferenceTarget:
         try:
             low, high = self._parts.features_in_window(features, case.start, case.end)
         except Exception as error:
-            return RangeObservation(0, 0, _seen(error))
+            return RangeObservation(0, 0, error_seen(error))
         return RangeObservation(low, high)
 
     def row_range(self, case: RowRangeCase) -> RangeObservation:
@@ -197,7 +196,7 @@ class ReferenceTarget:
         try:
             low, high = place.rows_in_range(case.start, case.end)
         except Exception as error:
-            return RangeObservation(0, 0, _seen(error))
+            return RangeObservation(0, 0, error_seen(error))
         return RangeObservation(low, high)
 
     def _features(self, features: Iterable[Feature]) -> list[MultiModalFeature]:
@@ -207,10 +206,6 @@ class ReferenceTarget:
         if is_encoder_decoder:
             return self._parts.encoder_decoder_book(cache_size)
         return self._parts.book(cache_size)
-
-
-def _seen(error: Exception) -> ErrorSeen:
-    return ErrorSeen(type(error).__name__, str(error))
 
 
 def _take(

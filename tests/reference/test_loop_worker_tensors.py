@@ -9,8 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.reference.worker.row_reader import true_ranges
-from impl.reference.worker.tensors import EncodingCodec
+from impl.harness.rows import EncodingCodec, true_ranges
 from impl.tensors import TensorSettings
 from spec.errors import InputError
 from spec.record.steps import RowRun

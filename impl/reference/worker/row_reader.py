@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-import torch
-
+from impl.harness.rows import true_ranges
 from impl.reference.scheduling import guards
 from impl.reference.scheduling.request import MultiModalFeature
 from spec.functions.observations import request_name
@@ -31,13 +30,6 @@ Piece: TypeAlias = tuple[int, int, int]
 
 Ranges: TypeAlias = list[tuple[int, int]]
 """Half-open ranges, ascending and apart."""
-
-
-def true_ranges(mask: torch.Tensor) -> Ranges:
-    """Where a bool tensor of one dimension is true."""
-    padded = torch.nn.functional.pad(mask, (1, 1))
-    edges = (padded[1:] != padded[:-1]).nonzero().flatten().tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def cut(output: HeldOutput, first_row: int, last_row: int) -> Piece:
@@ -74,7 +66,7 @@ class KnownRequest:
             return ((first, last),)
         ranges = self._taking.get(feature)
         if ranges is None:
-            ranges = self._taking[feature] = true_ranges(mask)
+            ranges = self._taking[feature] = list(true_ranges(mask))
         return [
             (max(low, first), min(high, last))
             for low, high in ranges

@@ -14,7 +14,7 @@ from impl.reference.worker.row_reader import (
     RowReaderV2,
 )
 from impl.reference.worker.tensors import RunnerParts, TensorGathers
-from impl.target import Runner
+from impl.target import Runner, error_seen
 from impl.tensors import TensorSettings
 from spec.functions.observations import request_name
 from spec.record.quick import quick
@@ -78,7 +78,7 @@ class RowGathers:
         try:
             pieces, mask = self._gather(batch, look_ahead)
         except Exception as error:
-            return Read(error=ErrorSeen(type(error).__name__, str(error)))
+            return Read(error=error_seen(error))
         if not pieces and not mask:
             return _NOTHING_READ
         slices = tuple([last_row - first_row for _, first_row, last_row in pieces])

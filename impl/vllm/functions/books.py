@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from impl.vllm.functions.gathers import error_seen
-from impl.vllm.functions.objects import Builder, UnavailableError, require
+from impl.harness.calls import Named, Positional, argument, wrap
+from impl.vllm.functions.objects import Builder, UnavailableError, half_made, observed, require
 from impl.vllm.launch.load import Loaded
 from spec.functions.cases import BookCase, BookOperation, FreeCase
 from spec.functions.observations import (
@@ -52,7 +52,7 @@ class Books:
             try:
                 answer, notices = self._carry_out(case, book, requests, operation, ever_taken)
             except Exception as error:
-                return BookObservation(tuple(steps), error_seen(error))
+                return BookObservation(tuple(steps), observed(error))
             steps.append(BookStep(answer, notices, state_of(book)))
         return BookObservation(tuple(steps))
 
@@ -164,7 +164,7 @@ class Frees:
         """Take every feature, then run *free* at each moment, up to an error."""
         book = self._books[case.is_encoder_decoder].make(case.cache_size)
         request = self._builder.request(request_name(0), case.features)
-        scheduler = self._class.__new__(self._class)
+        scheduler = object.__new__(half_made(self._class))
         scheduler.encoder_cache_manager = book
         scheduler.is_encoder_decoder = case.is_encoder_decoder
         scheduler.ec_connector = None
@@ -184,16 +184,15 @@ class Frees:
                 moments.append(FreeMoment(tuple(dropped), state_of(book)))
                 dropped.clear()
         except Exception as error:
-            return FreeObservation(tuple(moments), error_seen(error))
+            return FreeObservation(tuple(moments), observed(error))
         return FreeObservation(tuple(moments))
 
 
 def _record_drops(book: Any, dropped: list[int]) -> None:
     """Note which features are let go, in order; the book's own method does the work."""
-    free_encoder_input = book.free_encoder_input
+    feature_of = argument(book.free_encoder_input, "input_id", 1)
 
-    def recorded(request: Any, input_id: int) -> None:
-        dropped.append(input_id)
-        free_encoder_input(request, input_id)
+    def note(_: Any, args: Positional, kwargs: Named) -> None:
+        dropped.append(feature_of(args, kwargs))
 
-    book.free_encoder_input = recorded
+    wrap(book, "free_encoder_input", note)

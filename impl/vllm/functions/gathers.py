@@ -15,20 +15,14 @@ import torch
 
 from impl.target import Runner
 from impl.tensors import RowCodec, TensorSettings
-from impl.vllm.functions.objects import Builder, UnavailableError, require
+from impl.vllm.functions.objects import Builder, UnavailableError, half_made, observed, require
 from impl.vllm.launch.load import Loaded
 from spec.functions.cases import GatherCase
 from spec.functions.observations import GatherObservation, RowIdentity, request_name
-from spec.record.steps import ErrorSeen
 
 GatherResult = tuple[list[torch.Tensor], torch.Tensor]
 """Tensors of shape ``(rows, hidden)`` and a Boolean mask of shape ``(total_num_scheduled_tokens,)``
 on the CPU."""
-
-
-def error_seen(error: Exception) -> ErrorSeen:
-    """An exception of the code under test as an observation."""
-    return ErrorSeen(type(error).__name__, str(error))
 
 
 class Gather(Protocol):
@@ -67,7 +61,7 @@ class GatherV1:
         """Gather with ``shift_computed_tokens`` set to the look-ahead."""
         names = [request_name(index) for index in range(len(case.requests))]
         total = case.total_num_scheduled_tokens
-        runner = self._class.__new__(self._class)
+        runner = object.__new__(half_made(self._class))
         runner.encoder_cache = dict(outputs)
         outputs.clear()
         runner.input_batch = SimpleNamespace(req_ids=names)
@@ -197,7 +191,7 @@ def observe_gather(
     try:
         embeddings, mask = gather.run(case, outputs, tensors)
     except Exception as error:
-        return GatherObservation(error=error_seen(error))
+        return GatherObservation(error=observed(error))
     # Freed memory is handed out again first: whoever still looks at it would see these values.
     filler = [codec.other_values(output.num_rows) for output in case.resident for _ in range(2)]
     observation = GatherObservation(

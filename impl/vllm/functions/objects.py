@@ -3,20 +3,69 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+import impl
+from impl.harness import calls
+from impl.harness.calls import WRAPPER
+from impl.target import AdapterError, error_seen
 from impl.vllm.launch.load import Loaded
 from spec.errors import InputError
 from spec.record.feature import Feature
+from spec.record.steps import ErrorSeen
 
 _MODALITY = "image"
 
 
 class UnavailableError(Exception):
     """A release lacks a part, or it cannot be called here; the message says why."""
+
+
+_OURS = str(Path(impl.__file__).parent)
+
+
+class HalfMade:
+    """Mark of an object of the release that was made without its constructor.
+
+    It has only what we know to be read. An attribute that it lacks says that we know too little,
+    and nothing of the code under test.
+    """
+
+
+@cache
+def half_made(release_class: Any) -> Any:
+    """A class whose objects, made by ``__new__``, are known to be half made."""
+    return type(release_class.__name__, (release_class, HalfMade), {"__module__": __name__})
+
+
+def observed(error: Exception) -> ErrorSeen:
+    """An exception as an observation of the release.
+
+    Raises:
+        AdapterError: it is none. Its innermost frame is our own code, or it is for an attribute
+            that one of our stand-ins lacks.
+    """
+    message = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    # What a wrapper raises itself is about the call that it was given: see impl.harness.calls.
+    while len(frames) > 1 and (frames[-1].filename, frames[-1].name) == (calls.__file__, WRAPPER):
+        frames.pop()
+    if frames and frames[-1].filename.startswith(_OURS):
+        where = f"impl{frames[-1].filename.removeprefix(_OURS)}:{frames[-1].lineno}"
+        raise AdapterError(f"our own code cannot run this vLLM ({where}): {message}") from error
+    if isinstance(error, AttributeError) and isinstance(error.obj, (HalfMade, SimpleNamespace)):
+        raise AdapterError(
+            f"this vLLM reads {error.name!r} of {type(error.obj).__name__}, which our stand-in for "
+            f"it does not have: {message}"
+        ) from error
+    return error_seen(error)
 
 
 def require(loaded: Loaded, module: str, attribute: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 from impl.target import Part, Runner
 from impl.tensors import TensorSettings
 from impl.vllm.functions.books import Books, Frees
-from impl.vllm.functions.gathers import error_seen, make_gather, observe_gather
-from impl.vllm.functions.objects import Builder, UnavailableError, require
+from impl.vllm.functions.gathers import make_gather, observe_gather
+from impl.vllm.functions.objects import Builder, UnavailableError, observed, require
 from impl.vllm.launch.load import Loaded, load
 from impl.vllm.launch.source import Source
 from spec.errors import InputError
@@ -150,7 +150,7 @@ def _range(call: Callable[[], tuple[int, int]]) -> RangeObservation:
     try:
         low, high = call()
     except Exception as error:
-        return RangeObservation(*_NO_RANGE, error=error_seen(error))
+        return RangeObservation(*_NO_RANGE, error=observed(error))
     return RangeObservation(int(low), int(high))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
-from impl.reference.worker.tensors import EncodingCodec
+from impl.harness.rows import EncodingCodec, Merge, true_ranges
 from impl.tensors import TensorSettings
 from spec.record.steps import Read, RowRun
 
@@ -68,8 +67,7 @@ class TensorRows:
         InputError: the device does not exist.
     """
 
-    def __init__(self, settings: TensorSettings, merge: Any) -> None:
-        settings.require_device()
+    def __init__(self, settings: TensorSettings, merge: Merge) -> None:
         self.settings = settings
         self._codec = EncodingCodec(settings)
         self._merge = merge
@@ -88,40 +86,8 @@ class TensorRows:
         Raises:
             InputError: as :meth:`new_encoding`.
         """
-        embeddings = self._codec.token_embeddings(num_tokens).clone()
-        merged: tuple[RowRun, ...] = ()
-        try:
-            joined = self._merge(embeddings, list(gathered), mask.to(embeddings.device))
-        except (ValueError, RuntimeError, IndexError):
-            # Rows and mask of different counts: the two are reported as they are.
-            pass
-        else:
-            merged = self._codec.merged_runs(joined)
-        return Read(
-            rows=self._codec.row_runs(torch.cat(list(gathered))) if gathered else (),
-            slices=tuple(len(rows) for rows in gathered),
-            mask=true_ranges(mask),
-            merged=merged,
-        )
+        return self._codec.read(gathered, mask, num_tokens, self._merge)
 
     def row_runs(self, output: torch.Tensor) -> tuple[RowRun, ...]:
         """All rows of one output."""
         return self._codec.row_runs(output)
-
-
-def true_ranges(mask: torch.Tensor) -> tuple[tuple[int, int], ...]:
-    """Half-open ranges of positions where a mask of one dimension is true, ascending and apart."""
-    values = mask.tolist()
-    if True not in values:
-        return ()
-    ranges: list[tuple[int, int]] = []
-    start = -1
-    for position, is_true in enumerate(values):
-        if is_true and start < 0:
-            start = position
-        elif not is_true and start >= 0:
-            ranges.append((start, position))
-            start = -1
-    if start >= 0:
-        ranges.append((start, len(values)))
-    return tuple(ranges)

@@ -16,8 +16,12 @@ import torch
 from impl.target import Runner
 from impl.tensors import TensorSettings
 from impl.vllm.functions.gathers import GatherResult, GatherV1, GatherV2
-from impl.vllm.functions.objects import Builder, UnavailableError
+from impl.vllm.functions.objects import Builder, UnavailableError, half_made
 from impl.vllm.launch.load import Loaded
+
+
+class UnknownRequestError(KeyError):
+    """An output names a request that the worker does not know; a runner raises ``KeyError``."""
 
 
 class StoreV1:
@@ -50,11 +54,14 @@ class StoreV1:
 
     def update(self, name: str, num_computed_tokens: int) -> None:
         """Take over a request's progress."""
-        self._requests[name].num_computed_tokens = num_computed_tokens
+        request = self._requests.get(name)
+        if request is None:
+            raise UnknownRequestError(name)
+        request.num_computed_tokens = num_computed_tokens
 
     def change_payload(self, name: str, changes: Mapping[int, Any]) -> None:
         """No release sends such changes to this runner."""
-        raise KeyError(name)
+        raise UnknownRequestError(name)
 
     def payload(self, name: str) -> set[int] | None:
         """Inputs of a request whose raw data is at hand; ``None`` if the request is not known."""
@@ -113,7 +120,7 @@ class StoreV2:
     def update(self, name: str, num_computed_tokens: int) -> None:
         """Take over a request's progress."""
         if name not in self._progress:
-            raise KeyError(name)
+            raise UnknownRequestError(name)
         self._progress[name] = num_computed_tokens
 
     def change_payload(self, name: str, changes: Mapping[int, Any]) -> None:
@@ -155,7 +162,7 @@ class LoopGatherV1(GatherV1):
 
     def new_runner(self, settings: TensorSettings, max_num_tokens: int) -> Any:
         """A runner that has what its gather reads."""
-        runner = self._class.__new__(self._class)
+        runner = object.__new__(half_made(self._class))
         runner.input_batch = SimpleNamespace(req_ids=[])
         runner.is_multimodal_pruning_enabled = False
         runner.uses_mrope = False

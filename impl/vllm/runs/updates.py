@@ -27,6 +27,8 @@ class InFlight:
         batch: the same, as it is recorded.
         requests: the real request of each index of the batch.
         loaded: tokens that were loaded from outside in this pass, by request.
+        preempted: requests preempted in it.
+        rejected: requests refused for good in it.
     """
 
     index: int
@@ -34,6 +36,8 @@ class InFlight:
     batch: tuple[ScheduledRequest, ...]
     requests: Mapping[int, Any]
     loaded: Mapping[int, int]
+    preempted: tuple[int, ...]
+    rejected: tuple[int, ...]
 
 
 class Updates:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from impl.vllm.functions.objects import observed
 from impl.vllm.launch.worker_order import Duty
 from impl.vllm.runs.rows import NumberedRows, TensorRows
-from impl.vllm.runs.runners import Store
+from impl.vllm.runs.runners import Store, UnknownRequestError
 from spec.functions.observations import request_name
 from spec.record.quick import quick
 from spec.record.scenario import Scenario
@@ -115,8 +116,10 @@ class Worker:
                             self._store.change_payload(name, changes)
                     case "encode":
                         self._encode(output)
+        except UnknownRequestError as error:
+            return ErrorSeen(KeyError.__name__, str(error))
         except (KeyError, IndexError, AttributeError) as error:
-            return ErrorSeen(type(error).__name__, str(error))
+            return observed(error)
         return None
 
     def _forget(self, output: Any) -> None:
@@ -156,7 +159,7 @@ class Worker:
         try:
             gathered, mask = self._store.gather(output.num_scheduled_tokens, look_ahead)
         except Exception as error:
-            return Read(error=ErrorSeen(type(error).__name__, str(error)))
+            return Read(error=observed(error))
         return self._rows.read(gathered, mask, output.total_num_scheduled_tokens)
 
     def _read_items(self, output: Any) -> Read:
