@@ -45,7 +45,8 @@ class BookMonitor:
                 self._log.add_standing(
                     "released",
                     (name, request),
-                    "reference left when the run ends",
+                    self._log.mechanism_of("released", (name, request))
+                    or "reference left when the run ends",
                     observed=f"request {request} holds a reference to {name!r} at the end",
                     expected="every reference was dropped",
                     request=request,

@@ -236,7 +236,7 @@ class LifetimeMonitor:
         self._log.add_standing(
             "held-until-last-use",
             (request, index),
-            mechanism,
+            self._log.mechanism_of("held-until-last-use", (request, index)) or mechanism,
             observed=f"nobody holds {feature.identifier!r}, and request {request}, which took "
             f"{feature.describe()} ({how}), has a row of it at {feature.last_row_position}",
             expected=f"a reference while a row at or past {progress} is to be read",

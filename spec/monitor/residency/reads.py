@@ -78,10 +78,11 @@ class ResidencyMonitor:
         self._compared = (entries, contents)
         if entries.keys() != contents.keys():
             for name in sorted(entries.keys() - contents.keys()):
+                lacking = (name, "lacks")
                 self._log.add_standing(
                     "views-agree",
-                    (name, "lacks"),
-                    self._why_lacking(step, name),
+                    lacking,
+                    self._log.mechanism_of("views-agree", lacking) or self._why_lacking(step, name),
                     observed=f"the book has {name!r}, the worker has not",
                     expected=f"the worker holds {sorted(entries)}",
                 )
@@ -89,12 +90,16 @@ class ResidencyMonitor:
                 self._history.feature(e.request, e.feature).identifier: e for e in worker.encoded
             }
             for name in sorted(contents.keys() - entries.keys()):
-                self._log.add_standing(
-                    "views-agree",
-                    (name, "surplus"),
+                surplus = (name, "surplus")
+                why = (
                     "encoded input has no entry in the book"
                     if name in encoded
-                    else "worker keeps a tensor that left the book",
+                    else "worker keeps a tensor that left the book"
+                )
+                self._log.add_standing(
+                    "views-agree",
+                    surplus,
+                    self._log.mechanism_of("views-agree", surplus) or why,
                     observed=f"the worker holds {name!r}, the book has not",
                     expected=f"the worker holds {sorted(entries)}",
                 )
