@@ -14,6 +14,7 @@ from proofs.theorems.guards import (
     lifetime,
     reading,
     rows,
+    scheduling,
     slices,
     window,
 )
@@ -38,6 +39,7 @@ _MODULES = (
     references,
     items,
     chunks,
+    scheduling,
 )
 
 GROUPS: dict[str, tuple[Obligation, ...]] = {

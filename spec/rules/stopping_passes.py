@@ -16,6 +16,7 @@ from spec.rules.free import may_drop_reference
 from spec.rules.scheduling import (
     has_room,
     is_asked_for,
+    is_cut_off_whole,
     refused_cut,
     reserving_chunk,
     whole_item_cut,
@@ -164,9 +165,6 @@ def tokens_before_whole_item(
 ) -> IntTerm:
     """Tokens of a chunk that may not split an item, as releases 0.17 to 0.33 choose them.
 
-    The item counts as split as soon as it lies in the window and the chunk does not reach its end,
-    even where the chunk ends before it.
-
     Args:
         offset: first position of the item.
         length: its tokens.
@@ -176,12 +174,9 @@ def tokens_before_whole_item(
         cut_shift: how far before the item the chunk ends.
         spares_start: whether an item on which the chunk starts may be split: up to 0.32.
     """
-    splits = and_(
-        start + ite(spares_start, 1, 0) <= offset,
-        offset < window_end(start, asked, window_shift),
-        start + asked < offset + length,
-    )
-    return ite(splits, whole_item_cut(offset, start, cut_shift), asked)
+    window = window_end(start, asked, window_shift)
+    is_cut = is_cut_off_whole(offset, offset + length, start, asked, window, spares_start)
+    return ite(is_cut, whole_item_cut(offset, start, cut_shift), asked)
 
 
 def tokens_after_reservation(

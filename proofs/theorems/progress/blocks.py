@@ -474,6 +474,54 @@ def _aligned_budget_stays(v: Vocabulary) -> Formula:
 @theorem(
     PART,
     claim="no-stall",
+    sentence="with the same condition at the request's start, and chunks that come to that "
+    "boundary and not past it, neither item is taken on the way",
+    witness={
+        **_IN_LAST_BLOCK,
+        "cache_size": 10,
+        "encoder_budget": 6,
+        "first_offset": 9,
+        "second_offset": 14,
+        "last_cacheable": 16,
+        "boundary_before_cut": 8,
+        "boundary_before_end": 8,
+        "num_computed_tokens": 0,
+        "holds_first": False,
+        "num_asked_tokens": 8,
+        "block_size": 8,
+        "start": 0,
+    },
+    ablations=(
+        without("condition-fails", STOPS),
+        without("chunk-past-the-boundary", "chunks-end-by-the-boundary"),
+        without("overlapping-items", SORTED_DISJOINT),
+    ),
+)
+def _aligned_budget_gets_there(v: Vocabulary) -> Formula:
+    spared, start = _Spared(v), v.integer("start")
+    pair = spared.pair
+    return Formula(
+        {
+            SORTED_DISJOINT: pair.order,
+            STOPS: _stops_at_start(spared, start),
+            REACHED: and_(not_(pair.state.holds_first), not_(pair.state.holds_second)),
+            BEFORE_THE_STOP: start <= pair.state.progress,
+            "chunks-end-by-the-boundary": pair.state.progress + pair.asked <= spared.stop,
+            ASKS_FOR_TOKENS: pair.asked >= 1,
+            _BOUNDARIES: spared.boundaries,
+        },
+        and_(
+            not_(spared.after.holds_first),
+            not_(spared.after.holds_second),
+            spared.after.progress <= spared.stop,
+        ),
+        spared.realistic,
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
     sentence="without that condition, and with room for both, every pass raises progress, if a "
     "chunk holds a block",
     witness={
@@ -750,6 +798,7 @@ def _boundary_is_exact(v: Vocabulary) -> Formula:
     is_wide = shift > block
     found = ite(is_wide, 2 * block, max_(limit, block) + 1)
     cacheable = ite(is_wide, block, 0)
+    last_cached = ite(eq(prompt, before + block), before, before - block)
     return Formula(
         {_MODULES: shift >= 2, "block-not-empty": block >= 1},
         and_(
@@ -764,7 +813,8 @@ def _boundary_is_exact(v: Vocabulary) -> Formula:
             ),
             implies(
                 and_(
-                    boundary_splits_the_end(prompt, before, shift), prompt - before + block > limit
+                    boundary_splits_the_end(prompt, before, shift),
+                    or_(limit < prompt - before + block, prompt - last_cached < shift),
                 ),
                 can_stop,
             ),

@@ -5,18 +5,38 @@ from __future__ import annotations
 from proofs.smt.obligation import Formula
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
-from proofs.theorems.progress.scene import FITS_ALONE, NAME
+from proofs.theorems.progress.pairs import same
+from proofs.theorems.progress.scene import FITS_ALONE, NAME, REACHED, a_pair
 from proofs.theorems.theorem import Group, changed, theorem, without
-from spec.algebra import and_, iff, implies, max_, min_
+from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_
 from spec.rules.scheduling import has_room
-from spec.rules.stop_conditions import chunks_below_shift_stop, neighbours_stop, whole_item_stops
+from spec.rules.stop_conditions import (
+    boundary_splits_the_end,
+    chunks_below_shift_stop,
+    neighbours_near_the_end_stop,
+    neighbours_stop,
+    neighbours_stop_at_start,
+    whole_item_stops,
+)
 from spec.rules.stop_settings import (
+    boundary_reach,
+    budget_can_stop,
     most_rows_in_reach,
     neighbours_can_stop,
+    others_keep_out,
+    requests_may_stop_each_other,
     reservation_can_stop,
+    reserving_budget_can_stop,
     whole_items_can_stop,
 )
-from spec.rules.stopping_passes import Item, Shifts
+from spec.rules.stopping_passes import (
+    Item,
+    Shifts,
+    is_still_held,
+    pair_after,
+    tokens_after_reservation,
+    tokens_of_pair,
+)
 
 PART = Group(NAME)
 
@@ -239,4 +259,358 @@ def _others_leave_room(v: Vocabulary, most_refused: bool = True) -> Formula:
         premises,
         and_(held + own <= bound + at_most, has_room(rows, budget, 0, cache - (held + own))),
         and_(held >= 0, own >= 0, rows >= 1, refused >= 1, at_most >= 0),
+    )
+
+
+_HELD = "rows-held-in-reach"
+_STOPPED = "such-items-stop"
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="no items up to the largest stop their request where the settings rule it out: what "
+    "is held in reach and one more item fit the cache",
+    witness={
+        "cache_size": 4,
+        "largest_rows": 4,
+        "margin": 0,
+        "cut_shift": 1,
+        "held_end": 4,
+        "held_rows": 4,
+        "second_offset": 4,
+        "second_rows": 4,
+    },
+    ablations=(
+        without("more-held-than-in-reach", _HELD),
+        without("a-larger-item", _LARGEST),
+        without("overlapping-items", SORTED_DISJOINT),
+    ),
+)
+def _neighbours_need_the_settings(v: Vocabulary) -> Formula:
+    """The items that are held, as one; ``rows-in-reach`` bounds their rows."""
+    cache, largest, margin, cut = integers(v, "cache_size largest_rows margin cut_shift")
+    end, rows = integers(v, "held_end held_rows")
+    held, second = Item(0, end, rows), Item(*integers(v, "second_offset second_rows second_rows"))
+    return Formula(
+        {
+            _STOPPED: neighbours_stop(held, second, cache, Shifts(cut, margin, cut)),
+            _HELD: rows <= most_rows_in_reach(largest, margin + cut),
+            _LARGEST: second.rows <= largest,
+            SORTED_DISJOINT: held.end <= second.offset,
+        },
+        neighbours_can_stop(cache, largest, margin + cut),
+        and_(largest >= 1, largest <= cache, margin >= 0, cut >= 0, end >= 1, rows >= 1),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="no items up to the largest stop their request under the reservation where the "
+    "settings rule it out: all that end in the prompt's last shift fit the cache",
+    witness={
+        "cache_size": 4,
+        "largest_rows": 4,
+        "window_shift": 2,
+        "num_prompt_tokens": 5,
+        "held_end": 4,
+        "held_rows": 4,
+        "second_offset": 4,
+        "second_length": 1,
+        "second_rows": 1,
+    },
+    ablations=(
+        without("more-rows-than-in-reach", _HELD),
+        without("larger-than-the-cache", FITS_ALONE),
+    ),
+)
+def _near_the_end_needs_the_settings(v: Vocabulary) -> Formula:
+    """The items that are held, as one; the refused one ends in the last shift as well."""
+    cache, largest, shift, prompt = integers(
+        v, "cache_size largest_rows window_shift num_prompt_tokens"
+    )
+    end, rows = integers(v, "held_end held_rows")
+    held = Item(0, end, rows)
+    second = Item(*integers(v, "second_offset second_length second_rows"))
+    return Formula(
+        {
+            _STOPPED: neighbours_near_the_end_stop(held, second, cache, prompt, shift),
+            _HELD: held.rows + second.rows <= most_rows_in_reach(largest, shift),
+            FITS_ALONE: largest <= cache,
+        },
+        reservation_can_stop(cache, largest, shift),
+        and_(
+            held.end <= second.offset,
+            *(count >= 1 for count in (largest, end, rows, second.length, second.rows)),
+        ),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="items up to the largest exceed the encoder budget at a request's start only where "
+    "the settings allow it: those before the refused one end in the cut's shift before it",
+    witness={
+        "encoder_budget": 4,
+        "largest_rows": 4,
+        "cut_shift": 1,
+        "starts_inside": True,
+        "start": 3,
+        "first_offset": 0,
+        "first_length": 4,
+        "first_rows": 4,
+        "second_offset": 4,
+        "second_length": 4,
+        "second_rows": 4,
+    },
+    ablations=(
+        without("more-rows-than-in-reach", _HELD),
+        without("a-larger-item", _LARGEST),
+        without("overlapping-items", SORTED_DISJOINT),
+        without("more-rows-than-tokens", _ROWS),
+    ),
+)
+def _budget_needs_the_settings(v: Vocabulary) -> Formula:
+    """The items before the refused one, as one item."""
+    budget, largest, cut, start = integers(v, "encoder_budget largest_rows cut_shift start")
+    inside = v.boolean("starts_inside")
+    first = Item(*integers(v, "first_offset first_length first_rows"))
+    second = Item(*integers(v, "second_offset second_length second_rows"))
+    return Formula(
+        {
+            _STOPPED: neighbours_stop_at_start(first, second, start, budget, Shifts(cut, 0, cut)),
+            _HELD: implies(inside, first.rows <= most_rows_in_reach(largest, cut)),
+            _LARGEST: second.rows <= largest,
+            SORTED_DISJOINT: first.end <= second.offset,
+            _ROWS: implies(not_(inside), and_(first.offset >= start, first.rows <= first.length)),
+        },
+        budget_can_stop(budget, largest, cut, inside),
+        and_(largest >= 1, largest <= budget, cut >= 0, first.rows >= 1, second.rows >= 1),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where the settings allow it, an item that reaches one token past the start, or one "
+    "token of a row at the start, single tokens behind it and the largest item stop such a request",
+    witness={
+        "encoder_budget": 4,
+        "largest_rows": 4,
+        "cut_shift": 1,
+        "starts_inside": True,
+        "start": 3,
+    },
+    ablations=(without("everything-fits", "settings-allow-it"),),
+)
+def _budget_is_attained(v: Vocabulary) -> Formula:
+    """From the first token past the start, each token up to the largest item is an item."""
+    budget, largest, cut, start = integers(v, "encoder_budget largest_rows cut_shift start")
+    inside = v.boolean("starts_inside")
+    rows = ite(inside, largest + cut - 1, cut)
+    before, second = Item(start, cut, rows), Item(start + cut, largest, largest)
+    return Formula(
+        {"settings-allow-it": budget_can_stop(budget, largest, cut, inside)},
+        and_(
+            neighbours_stop_at_start(before, second, start, budget, Shifts(cut, 0, cut)),
+            before.length >= 1,
+        ),
+        and_(
+            largest >= 1,
+            largest <= budget,
+            start >= 0,
+            cut >= 0,
+            implies(not_(inside), eq(start, 0)),
+        ),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="items that exceed the encoder budget in a prompt whose rest is no longer than the "
+    "shift: under the reservation the first pass changes nothing, and the settings allow it",
+    witness={
+        "first_offset": 0,
+        "first_length": 4,
+        "first_rows": 4,
+        "second_offset": 4,
+        "second_length": 1,
+        "second_rows": 1,
+        "cache_size": 8,
+        "encoder_budget": 4,
+        "window_shift": 2,
+        "num_computed_tokens": 3,
+        "holds_first": False,
+        "holds_second": False,
+        "num_asked_tokens": 2,
+        "num_prompt_tokens": 5,
+        "largest_rows": 4,
+        "starts_inside": True,
+    },
+    ablations=(
+        without("more-rows-than-in-reach", _HELD),
+        without("overlapping-items", SORTED_DISJOINT),
+        without("longer-rest", "rest-within-the-shift"),
+        without("second-is-held", REACHED),
+    ),
+)
+def _reserving_budget_stays(v: Vocabulary) -> Formula:
+    """A pair under the reservation that insists; no shift of the cut and no margin."""
+    pair = a_pair(v, is_shifted=False)
+    first, second, progress = pair.first, pair.second, pair.state.progress
+    prompt, largest = integers(v, "num_prompt_tokens largest_rows")
+    inside = v.boolean("starts_inside")
+    shift, budget = pair.shifts.window, pair.room.encoder_budget
+    scene = (first, second, pair.state, pair.asked)
+    cut = tokens_of_pair(*scene, pair.room, pair.shifts)
+    after = pair_after(
+        *scene, tokens_after_reservation(progress, cut, prompt, shift), pair.room, pair.shifts
+    )
+    in_reach = ite(inside, most_rows_in_reach(largest, shift), prompt - progress)
+    return Formula(
+        {
+            SORTED_DISJOINT: pair.order,
+            "exceed-the-budget": first.rows + second.rows > budget,
+            _HELD: first.rows + second.rows <= in_reach,
+            REACHED: and_(not_(pair.state.holds_first), not_(pair.state.holds_second)),
+            "not-passed": first.end > progress,
+            "item-in-prompt": second.end <= prompt,
+            "rest-within-the-shift": prompt <= progress + shift,
+        },
+        and_(same(pair.state, after), reserving_budget_can_stop(budget, largest, shift, inside)),
+        and_(
+            pair.realistic,
+            pair.each_fits,
+            pair.asked >= 1,
+            progress + pair.asked <= prompt,
+            largest >= 1,
+            largest <= budget,
+        ),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where the settings allow it, a prompt of the shift's length is full of items that "
+    "exceed the encoder budget, the last of them a single token",
+    witness={"encoder_budget": 4, "largest_rows": 4, "window_shift": 2, "starts_inside": True},
+    ablations=(
+        without("everything-fits", "settings-allow-it"),
+        without("larger-than-the-budget", FITS_ALONE),
+    ),
+)
+def _reserving_budget_is_attained(v: Vocabulary) -> Formula:
+    """The item that reaches one token past the start, if one may, and single tokens behind it."""
+    budget, largest, shift = integers(v, "encoder_budget largest_rows window_shift")
+    inside = v.boolean("starts_inside")
+    singles = shift - 1
+    first = ite(inside, largest, 1)
+    return Formula(
+        {
+            FITS_ALONE: and_(largest >= 1, largest <= budget),
+            "settings-allow-it": reserving_budget_can_stop(budget, largest, shift, inside),
+        },
+        and_(singles >= 1, first + singles > budget, first <= budget),
+        shift >= 0,
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="where each of the stopped requests holds the most that it can, the next one's item "
+    "is refused exactly if the settings say that it may be",
+    witness={
+        "num_requests": 2,
+        "held_at_most": 2,
+        "held": 4,
+        "refused_rows": 4,
+        "cache_size": 6,
+        "encoder_budget": 4,
+    },
+    ablations=(
+        without("others-hold-less", "each-holds-the-most"),
+        without("larger-than-the-budget", FITS_ALONE),
+    ),
+)
+def _others_at_their_most(v: Vocabulary) -> Formula:
+    requests, each, held, rows, cache, budget = integers(
+        v, "num_requests held_at_most held refused_rows cache_size encoder_budget"
+    )
+    return Formula(
+        {FITS_ALONE: rows <= budget, "each-holds-the-most": eq(held, requests * each)},
+        iff(
+            requests_may_stop_each_other(requests, each, rows, cache),
+            not_(has_room(rows, budget, 0, cache - held)),
+        ),
+        and_(requests >= 1, each >= 0, rows >= 1, cache >= 0),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="what others hold keeps an item out exactly if it is refused beside that and what the "
+    "request holds itself",
+    witness={
+        "held_rows": 4,
+        "refused_rows": 4,
+        "held_by_others": 4,
+        "cache_size": 10,
+        "encoder_budget": 4,
+    },
+    ablations=(without("larger-than-the-budget", FITS_ALONE),),
+)
+def _others_keep_out_is_refusing(v: Vocabulary) -> Formula:
+    held, rows, others, cache, budget = integers(
+        v, "held_rows refused_rows held_by_others cache_size encoder_budget"
+    )
+    return Formula(
+        {FITS_ALONE: rows <= budget},
+        iff(
+            others_keep_out(held, rows, others, cache),
+            not_(has_room(rows, budget, 0, cache - held - others)),
+        ),
+        and_(held >= 0, rows >= 1, others >= 0),
+    )
+
+
+@theorem(
+    PART,
+    claim="no-stall",
+    sentence="an item that is still held where the last chunk starts, a block before the last "
+    "boundary, ends in that reach of the prompt's end; where the prompt ends as far behind the "
+    "boundary as it can and stop, every such item is held",
+    witness={
+        "block_size": 8,
+        "window_shift": 2,
+        "margin": 0,
+        "num_prompt_tokens": 9,
+        "boundary_before_prompt": 8,
+        "offset": 0,
+        "length": 4,
+    },
+    ablations=(
+        without("boundary-elsewhere", _STOPPED),
+        changed("block-one-longer", longer=1),
+    ),
+)
+def _boundary_reach_is_exact(v: Vocabulary, longer: int = 0) -> Formula:
+    block, shift, margin, prompt, before = integers(
+        v, "block_size window_shift margin num_prompt_tokens boundary_before_prompt"
+    )
+    item = Item(*integers(v, "offset length"), 0)
+    held = is_still_held(item, margin, before - block - longer)
+    in_reach = item.end > prompt - boundary_reach(block, shift, margin)
+    return Formula(
+        {_STOPPED: boundary_splits_the_end(prompt, before, shift)},
+        and_(
+            implies(held, in_reach),
+            implies(and_(eq(prompt, before + shift - 1), in_reach), held),
+        ),
+        and_(block >= 1, margin >= 0, item.offset >= 0, item.length >= 1, before >= block),
     )
