@@ -14,7 +14,8 @@ requests can stop each other is in :func:`spec.rules.stop_settings.requests_may_
 from __future__ import annotations
 
 from spec.algebra import BoolTerm, IntTerm, and_, ite, min_, not_, or_
-from spec.rules.stopping_passes import Item, Room, Shifts
+from spec.rules.releases import Shifts
+from spec.rules.stopping_passes import Item, Room
 
 
 def item_never_fits(rows: IntTerm, room: Room) -> BoolTerm:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from spec.algebra import BoolTerm, IntTerm, and_, ite, max_, not_, or_
 from spec.rules.free import may_drop_reference
+from spec.rules.releases import Shifts
 from spec.rules.scheduling import (
     has_room,
     is_asked_for,
@@ -44,21 +45,6 @@ class Room:
 
     cache_size: IntTerm
     encoder_budget: IntTerm
-
-
-@dataclass(frozen=True)
-class Shifts:
-    """What a release adds to the rules (tokens).
-
-    Attributes:
-        window: how far past a chunk's end items are asked for.
-        margin: how far past an item's end progress must be before its reference goes.
-        cut: how far before a refused item a chunk ends.
-    """
-
-    window: IntTerm
-    margin: IntTerm
-    cut: IntTerm
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ from proofs.smt.solvers import RESOURCE_LIMIT, SOLVERS, Z3, SolverVocabulary
 from proofs.smt.vocabulary import Values, Vocabulary
 from proofs.theorems.groups import all_obligations
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, max_, min_, not_
-from spec.rules.stopping_passes import Item, Shifts
+from spec.rules.releases import Shifts
+from spec.rules.stopping_passes import Item
 
 MODULES: tuple[ModuleType, ...] = tuple(
     importlib.import_module(f"{spec.rules.__name__}.{module.name}")
@@ -66,18 +67,32 @@ def _rules(module: ModuleType) -> Iterator[Rule]:
         if getattr(value, "__module__", None) != module.__name__:
             continue
         if isinstance(value, FunctionType):
-            if name not in NOT_TERMS:
+            if _returns_terms(module, value) and name not in NO_FORMULA_CALLS:
                 yield Rule(module, None, value)
         elif isinstance(value, type):
             for member in vars(value).values():
-                if isinstance(member, property) and isinstance(member.fget, FunctionType):
-                    yield Rule(module, name, member.fget)
+                getter = member.fget if isinstance(member, property) else None
+                if isinstance(getter, FunctionType) and _returns_terms(module, getter):
+                    yield Rule(module, name, getter)
 
+
+def _returns_terms(module: ModuleType, function: FunctionType) -> bool:
+    kind = str(function.__annotations__["return"])
+    data_class = vars(module).get(kind)
+    if is_dataclass(data_class):
+        return any(field.type in TERMS for field in fields(data_class))
+    return kind in TERMS
+
+
+TERMS = ("IntTerm", "BoolTerm", "Window")
 
 CONNECTIVES = {"max_": max_, "min_": min_}
 """What mutants use that a module may not import."""
 
-NOT_TERMS = {"count_rows_before": "counts a mask, which the solvers know by its prefix counts only"}
+NO_FORMULA_CALLS = {
+    "count_rows_before": "counts a mask, which the solvers know by its prefix counts only",
+    "in_tokens": "chooses by what a release's table says, before any formula is built",
+}
 """Functions that no formula can call, and why."""
 
 RULES: dict[str, Rule] = {rule.name: rule for module in MODULES for rule in _rules(module)}

@@ -22,6 +22,7 @@ from spec.rules import scheduling as scheduling_rules
 from spec.rules import stop_conditions as stuck
 from spec.rules import stop_settings as stuck_settings
 from spec.rules import stopping_passes as stuck_passes
+from spec.rules.releases import Shifts
 from spec.rules.stop_conditions import (
     chunks_below_shift_stop,
     item_never_fits,
@@ -35,7 +36,6 @@ from spec.rules.stopping_passes import (
     Item,
     PairState,
     Room,
-    Shifts,
     pair_after,
     tokens_after_reservation,
     tokens_before_whole_item,

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from spec.rules.releases import Shifts
 from spec.rules.stop_conditions import (
     aligned_neighbours_exceed_budget,
     boundary_splits_the_end,
@@ -17,7 +18,6 @@ from spec.rules.stopping_passes import (
     Item,
     PairState,
     Room,
-    Shifts,
     end_at_boundary,
     pair_after,
     tokens_after_reservation,

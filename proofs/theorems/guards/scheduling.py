@@ -16,12 +16,12 @@ from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, ite, min_, not_, or_
 from spec.rules import scheduling as rules
 from spec.rules.geometry import meets
+from spec.rules.releases import Shifts
 from spec.rules.stopping_passes import (
     Boundaries,
     Item,
     PairState,
     Room,
-    Shifts,
     end_at_boundary,
     is_refused,
     tokens_before_last_blocks,

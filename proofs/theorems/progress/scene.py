@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
 from spec.algebra import BoolTerm, IntTerm, and_, implies, not_, or_
-from spec.rules.stopping_passes import Item, PairState, Room, Shifts, is_still_held
+from spec.rules.releases import Shifts
+from spec.rules.stopping_passes import Item, PairState, Room, is_still_held
 
 NAME = "progress"
 FITS_ALONE = "everything-fits-alone"

@@ -9,6 +9,7 @@ from proofs.theorems.progress.pairs import same
 from proofs.theorems.progress.scene import FITS_ALONE, NAME, REACHED, a_pair
 from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_
+from spec.rules.releases import Shifts
 from spec.rules.scheduling import has_room
 from spec.rules.stop_conditions import (
     boundary_splits_the_end,
@@ -31,7 +32,6 @@ from spec.rules.stop_settings import (
 )
 from spec.rules.stopping_passes import (
     Item,
-    Shifts,
     is_still_held,
     pair_after,
     tokens_after_reservation,
@@ -292,14 +292,15 @@ def _neighbours_need_the_settings(v: Vocabulary) -> Formula:
     cache, largest, margin, cut = integers(v, "cache_size largest_rows margin cut_shift")
     end, rows = integers(v, "held_end held_rows")
     held, second = Item(0, end, rows), Item(*integers(v, "second_offset second_rows second_rows"))
+    shifts = Shifts(cut, margin, cut)
     return Formula(
         {
-            _STOPPED: neighbours_stop(held, second, cache, Shifts(cut, margin, cut)),
-            _HELD: rows <= most_rows_in_reach(largest, margin + cut),
+            _STOPPED: neighbours_stop(held, second, cache, shifts),
+            _HELD: rows <= most_rows_in_reach(largest, shifts.reach),
             _LARGEST: second.rows <= largest,
             SORTED_DISJOINT: held.end <= second.offset,
         },
-        neighbours_can_stop(cache, largest, margin + cut),
+        neighbours_can_stop(cache, largest, shifts.reach),
         and_(largest >= 1, largest <= cache, margin >= 0, cut >= 0, end >= 1, rows >= 1),
     )
 
@@ -593,6 +594,7 @@ def _others_keep_out_is_refusing(v: Vocabulary) -> Formula:
         "boundary_before_prompt": 8,
         "offset": 0,
         "length": 4,
+        "rows": 4,
     },
     ablations=(
         without("boundary-elsewhere", _STOPPED),
@@ -603,7 +605,7 @@ def _boundary_reach_is_exact(v: Vocabulary, longer: int = 0) -> Formula:
     block, shift, margin, prompt, before = integers(
         v, "block_size window_shift margin num_prompt_tokens boundary_before_prompt"
     )
-    item = Item(*integers(v, "offset length"), 0)
+    item = Item(*integers(v, "offset length rows"))
     held = is_still_held(item, margin, before - block - longer)
     in_reach = item.end > prompt - boundary_reach(block, shift, margin)
     return Formula(
