@@ -13,7 +13,6 @@ import pytest
 from proofs.ledger import reasons
 from proofs.ledger.build import build_ledger
 from proofs.ledger.gaps import Gap, gaps
-from proofs.ledger.readme import RELEASES
 from proofs.ledger.records import Ledger, TestRecord
 from proofs.ledger.source import source_parts
 from proofs.ledger.tests import TESTS
@@ -23,6 +22,7 @@ from proofs.ledger.witnesses import (
     run_loop_witness,
     violated_without,
 )
+from proofs.recorded import FOLDER
 from proofs.source.ask.piece import RULE
 from proofs.source.check import pieces_of
 from proofs.source.code.recorders import OVERRIDES
@@ -291,6 +291,6 @@ def test_parts_of_the_source_are_those_that_are_asked(tmp_path: Path) -> None:
 def test_what_was_refuted_on_a_release_is_asked_there() -> None:
     """Wrong: a part of the source under another name, or with fewer claims than it has."""
     parts = source_parts()
-    for recorded in json.loads(RELEASES.read_text(encoding="utf-8")).values():
+    for recorded in json.loads((FOLDER / "releases.json").read_text(encoding="utf-8")).values():
         for claim_id, part in recorded["source_refuted"]:
             assert claim_id.startswith(RULE) or claim_id in parts[part]

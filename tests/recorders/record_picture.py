@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from proofs.drive.jobs import make_target
-from proofs.ledger.readme_picture import RECORD
+from proofs.recorded import PICTURES
 from proofs.run.record import record
 from proofs.run.targets import named_vllms
 from spec.monitor.monitor import LoopMonitor
@@ -19,6 +19,7 @@ from spec.record.document import dumps_trace
 from tests.recorders.recording import write_or_compare
 from tests.support.vllm_loop_faults import RECORDED
 
+RECORD = PICTURES / "boundary-miss-0.23.0.json"
 RELEASE = "0.23.0"
 CLAIM = "boundary-miss-tolerated"
 

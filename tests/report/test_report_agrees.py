@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from proofs.commands.main import main
 from proofs.commands.prove import parts_of_claims
 from proofs.drive.origin import Origin
-from proofs.ledger.readme_picture import RECORD
 from proofs.report.machines.publish import tell_pages
 from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import reference_rerun
@@ -34,6 +33,7 @@ from spec.record.document import TraceDocument, load
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import PassSeen
+from tests.recorders.record_picture import RECORD
 from tests.support.report_runs import account_of_switch, of_switch, violations
 
 NEVER_ENCODED = ("boundary-never-encoded",)

@@ -1,11 +1,16 @@
-"""Write the generated parts of the README; ``python -m proofs.ledger.readme`` rewrites them.
+"""Write the generated parts of the README and of ``docs/``, and the README's picture.
 
-Each part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. A test holds the file
-equal to what this module makes of the code and of the recorded results.
+    python -m tests.recorders.record_docs [--check]
+
+Each part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the words around it are
+written by hand. ``tests/ledger/test_docs.py`` holds every page equal to what this module makes of
+the code and of the records. ``--check`` names the pages that differ instead of writing them, and
+exits with 1 where there are any.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -21,14 +26,22 @@ from proofs.describe.words import describe_part
 from proofs.ledger.build import build_ledger
 from proofs.ledger.outside import rows as outside_rows
 from proofs.ledger.present import breaking_faults, checked_on, proved_by
-from proofs.ledger.readme_picture import PICTURE, drawing, story
 from proofs.ledger.records import ROOMS, Ledger, Room
+from proofs.report.picture.image import svg_image
+from proofs.report.story.conditions import conditions_of
+from proofs.report.story.headline import headline
+from proofs.report.story.telling import story_of
+from proofs.report.story.timeline_build import timeline
 from proofs.source.ask.piece import RULE
 from proofs.theorems.answers import QUESTIONS
 from spec.functions.case_files import write_atomically
+from spec.record.document import TraceDocument, load
+from tests.recorders.record_picture import RECORD
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+PICTURE = DOCS / "boundary-miss-0.23.0.svg"
 RELEASES = recorded.FOLDER / "releases.json"
 ABLATION = recorded.FOLDER / "ablation.json"
 FOUND = recorded.FOUND / "index.json"
@@ -45,7 +58,7 @@ _PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOT
 
 
 def render(text: str) -> str:
-    """The README's text with every generated part made anew.
+    """A page's text with every generated part made anew.
 
     Raises:
         KeyError: a part that this module does not know.
@@ -53,9 +66,46 @@ def render(text: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         start, name, end = match.groups()
-        return f"{start}{PARTS[name]()}\n{end}"
+        return f"{start}{_part(name)}\n{end}"
 
     return _PART.sub(replace, text)
+
+
+def pages() -> list[Path]:
+    """The pages that may hold generated parts."""
+    return [README, *sorted(DOCS.glob("*.md"))]
+
+
+@cache
+def _part(name: str) -> str:
+    return PARTS[name]()
+
+
+@cache
+def _document() -> TraceDocument:
+    """The recorded run that the README tells."""
+    document = load(RECORD)
+    assert isinstance(document, TraceDocument), f"{RECORD} holds no trace"
+    return document
+
+
+def drawing() -> str:
+    """The picture as a file of its own, with the page's colours for light and dark."""
+    document = _document()
+    return svg_image(timeline(document.trace, document.findings[0]))
+
+
+def _story() -> str:
+    """The picture, and below it the same in numbered sentences."""
+    document = _document()
+    trace, finding = document.trace, document.findings[0]
+    rows = timeline(trace, finding)
+    sentences = story_of(finding, trace.scenario, rows, conditions_of(finding, rows))
+    lines = [f"![{headline(finding, rows)}]({PICTURE.relative_to(ROOT).as_posix()})", ""]
+    for number, sentence in enumerate(sentences, 1):
+        because = f", *because {sentence.because}*" if sentence.because else ""
+        lines.append(f"{number}. {sentence.text}{because}.")
+    return "\n".join(lines)
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -105,7 +155,7 @@ def _assumptions() -> str:
 
 
 def _answers() -> str:
-    """Both review questions of 46315, with the theorems that answer them."""
+    """The review questions of 46315, with the theorems that answer them."""
     lines: list[str] = []
     for number, question in enumerate(QUESTIONS, start=1):
         lines.append(f"{number}. **{question.question}**")
@@ -116,7 +166,7 @@ def _answers() -> str:
 
 
 def _found() -> str:
-    """What was found in the newest release beyond the public list."""
+    """What was found in the newest release."""
     data: dict[str, Any] = json.loads(FOUND.read_text(encoding="utf-8"))
     rows = [
         [
@@ -146,43 +196,48 @@ def _counts() -> str:
 def _releases() -> str:
     """What each recorded release does, and which claims fail on it."""
     data: dict[str, Any] = json.loads(RELEASES.read_text(encoding="utf-8"))
-    rows = []
+    lines: list[str] = []
     for release, found in data.items():
-        formula = found["free_rule"].partition("; ")[0]
-        rows.append(
-            [
-                release,
-                f"`{formula}`",
-                f"`{found['tolerated']['V1']}`"
-                if found["tolerated"]["V1"] == found["tolerated"]["V2"]
-                else ", ".join(f"{r}: `{text}`" for r, text in found["tolerated"].items()),
-                _pairs(p for p in found["source_refuted"] if not p[0].startswith(RULE)),
-                _pairs(found["function_violated"]),
-            ]
+        goes = found["free_rule"].partition("; ")[0]
+        tolerated = found["tolerated"]
+        skipped = (
+            f"`{tolerated['V1']}`"
+            if tolerated["V1"] == tolerated["V2"]
+            else ", ".join(f"`{text}` ({runner})" for runner, text in tolerated.items())
         )
-    head = [
-        "release",
-        "a reference goes iff",
-        "a missing feature that is read is skipped iff",
-        "refuted on the source",
-        "violated by the functions",
-    ]
-    return _table(head, rows)
+        refuted = [pair for pair in found["source_refuted"] if not pair[0].startswith(RULE)]
+        lines += [
+            f"## {release}",
+            "",
+            f"- A reference goes when, and only when: `{goes}`.",
+            f"- A missing feature that is read is skipped when, and only when: {skipped}.",
+            "",
+            _table(
+                ["refuted on", "claim", "parts"],
+                [
+                    *(["the source", *pair] for pair in _parts_by_claim(refuted)),
+                    *(["the functions", *p] for p in _parts_by_claim(found["function_violated"])),
+                ],
+            ),
+            "",
+        ]
+    return "\n".join(lines[:-1])
 
 
-def _pairs(pairs: Any) -> str:
+def _parts_by_claim(pairs: list[list[str]]) -> list[list[str]]:
+    """Each claim with all of its parts, from pairs of a claim and a part."""
     by_claim: dict[str, list[str]] = {}
     for claim, part in pairs:
         by_claim.setdefault(claim, []).append(describe_part(part))
-    return "; ".join(f"`{claim}` ({', '.join(parts)})" for claim, parts in by_claim.items())
+    return [[f"`{claim}`", ", ".join(parts)] for claim, parts in by_claim.items()]
 
 
 def _mutants() -> str:
     """How many mutants of a release's scheduling code turn a proof of it red."""
     data: dict[str, Any] = json.loads(MUTANTS.read_text(encoding="utf-8"))
     mutants = data["mutants"]
-    by_claim = sum(one["claim"] is not None for one in mutants)
-    red = sum(one["claim"] is not None or one["rule"] is not None for one in mutants)
+    by_claim = sum(mutant["claim"] is not None for mutant in mutants)
+    red = sum(mutant["claim"] is not None or mutant["rule"] is not None for mutant in mutants)
     return (
         f"Of {len(mutants)} mutants of that code in {data['release']}, {red} turn it red, or a "
         f"claim ({by_claim}); the other {len(mutants) - red} are proved equal."
@@ -211,17 +266,26 @@ PARTS: dict[str, Callable[[], str]] = {
     "releases": _releases,
     "mutants": _mutants,
     "found": _found,
-    "picture": story,
+    "picture": _story,
     "ablation": _ablation,
     "outside": _outside,
 }
 
 
 def main() -> int:
-    """Rewrite the README and its picture; 0."""
-    write_atomically(PICTURE, drawing())
-    write_atomically(README, render(README.read_text(encoding="utf-8")))
-    return 0
+    """Write every page and the picture, or name those that differ; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    texts = {page: render(page.read_text(encoding="utf-8")) for page in pages()}
+    texts[PICTURE] = drawing()
+    differing = [page for page, text in texts.items() if page.read_text(encoding="utf-8") != text]
+    for page in differing:
+        if check:
+            print(f"{page}: out of date; run python -m tests.recorders.record_docs")
+        else:
+            write_atomically(page, texts[page])
+    return int(check and bool(differing))
 
 
 if __name__ == "__main__":
