@@ -126,6 +126,11 @@ _SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
     help="Who runs first; fcfs when not given.",
 )
 @click.option(
+    "--async-scheduling/--no-async-scheduling",
+    default=None,
+    help="Whether passes are scheduled ahead; as vLLM derives it when not given.",
+)
+@click.option(
     "--encoder-decoder/--decoder-only",
     default=None,
     help="Which kind of model; for encoder-decoder ones the theorems settle nothing.",

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from proofs.settings.stuck.kinds import Stop, Unknown, longest_chunk
-from proofs.settings.stuck.not_settled import unknowns
+from proofs.settings.stuck.not_settled import OVERLAPPING, unknowns
+from proofs.settings.stuck.passes import stand_still
 from proofs.settings.stuck.settings import Settings
 from proofs.settings.stuck.stops import stops
 from spec.errors import InputError
@@ -29,6 +30,7 @@ class Setup:
         open_questions: what no theorem is about.
         item_limits: the limits on a prompt's items as they were given, kind by kind, and such ones
             for a single item; ``None`` where they were not given like that.
+        remarks: what a person should know besides the verdict, a sentence each.
     """
 
     settings: Settings
@@ -36,6 +38,7 @@ class Setup:
     release: str | None
     open_questions: tuple[Unknown, ...] = ()
     item_limits: tuple[str, str] | None = None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,35 @@ def judge(setup: Setup) -> Judgement:
     """
     setup.settings.validate()
     _require_block(setup.settings, setup.rules)
-    found = stops(setup.settings, setup.rules)
-    return Judgement(found, (*setup.open_questions, *unknowns(setup.settings, setup.rules)))
+    reached: list[Stop] = []
+    missed: list[Stop] = []
+    for stop in stops(setup.settings, setup.rules):
+        (reached if _is_reached(stop, setup) else missed).append(stop)
+    open_questions = (
+        *setup.open_questions,
+        *(
+            Unknown(
+                OVERLAPPING,
+                f"{stop.name}: {stop.sentence}; this is so with --no-async-scheduling, and its "
+                "smallest prompt goes on where passes overlap",
+            )
+            for stop in missed
+        ),
+        *unknowns(setup.settings, setup.rules),
+    )
+    return Judgement(tuple(reached), open_questions)
+
+
+_REACHED_ANYHOW = ("item-never-fits", "padded-decode-above-threshold")
+"""An item that never fits is refused whatever is in flight. Decodes are not run here; a padded one
+that the threshold cuts was seen on the releases, with both ways of scheduling."""
+
+
+def _is_reached(stop: Stop, setup: Setup) -> bool:
+    """Whether an engine comes to the stuck state where its passes overlap, if they do."""
+    if not setup.settings.async_depth or stop.name in _REACHED_ANYHOW:
+        return True
+    return stand_still(stop.layout, setup.settings, setup.rules)
 
 
 def _require_block(settings: Settings, rules: ReleaseRules) -> None:

@@ -12,7 +12,9 @@ from proofs.describe.scenarios import describe_scenario
 from proofs.settings.judge import Change, Judgement, Setup
 from proofs.settings.stuck.kinds import reserves_at_boundaries
 from proofs.settings.stuck.layouts import as_scenario
+from proofs.settings.stuck.not_settled import OVERLAPPING
 from proofs.settings.stuck.safe import theorems
+from proofs.settings.stuck.settings import Settings
 from spec.record.document import dumps_scenario
 from spec.verdict import Verdict
 
@@ -27,10 +29,10 @@ ASSUMPTIONS = (
     "no-streaming-input",
     "items-of-any-size",
 )
-"""What every verdict takes for granted. The last four: the theorems are about passes that are
-updated before the next one, and asynchronous engines are searched; nobody is preempted for want of
-KV blocks; a request has one prompt; items of every size up to the largest may come, in any number
-and place."""
+"""What every verdict takes for granted. The last four: every pass is updated before the next one is
+scheduled, which is left out where the engine schedules asynchronously; nobody is preempted for want
+of KV blocks; a request has one prompt; items of every size up to the largest may come, in any
+number and place."""
 
 WHOLE_BLOCKS = "states-at-block-boundaries"
 """Besides, where chunks are aligned and a drafter has several modules: states are kept at the
@@ -73,13 +75,21 @@ def lines_of(
         yield f"{'change' if index == 0 else '    or'}: {told}{rest}"
     if judgement.stops and not found:
         yield "change: no single setting does; see the settings that each state depends on"
+    yield f"scheduling: {_scheduling(setup.settings)}"
+    yield from (f"note: {remark}" for remark in setup.remarks)
     yield "assumes: " + ", ".join(_assumed(setup))
 
 
+def _scheduling(settings: Settings) -> str:
+    if settings.async_depth:
+        return "asynchronous, passes overlap; --no-async-scheduling for synchronous"
+    return "synchronous"
+
+
 def _assumed(setup: Setup) -> tuple[str, ...]:
-    if reserves_at_boundaries(setup.settings, setup.rules):
-        return (*ASSUMPTIONS, WHOLE_BLOCKS)
-    return ASSUMPTIONS
+    overlaps = (OVERLAPPING,) if setup.settings.async_depth else ()
+    blocks = (WHOLE_BLOCKS,) if reserves_at_boundaries(setup.settings, setup.rules) else ()
+    return (*(name for name in ASSUMPTIONS if name not in overlaps), *blocks)
 
 
 def _safe_by(setup: Setup, judgement: Judgement) -> tuple[str, ...]:
@@ -135,6 +145,7 @@ def document(
             }
             for steps in found
         ],
+        "remarks": list(setup.remarks),
         "theorems": list(_safe_by(setup, judgement)),
         "assumes": list(_assumed(setup)),
     }

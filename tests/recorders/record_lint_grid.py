@@ -12,7 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from proofs.settings.stuck.settings import Settings
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.rules.releases import RELEASES
+from spec.verdict import Verdict
 
 FILE = FOLDER / "lint_grid.json"
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,9 @@ def extent(release: str) -> tuple[int, int]:
     return _OFTEN.get(release, _ELSE)
 
 
-def observe(release: str, seed: int, cells: int, count: int) -> list[dict[str, Any]]:
+def observe(
+    release: str, seed: int, cells: int, count: int, async_depth: int = 0
+) -> list[dict[str, Any]]:
     """What the release does with each cell; one release a process.
 
     Raises:
@@ -51,7 +54,8 @@ def observe(release: str, seed: int, cells: int, count: int) -> list[dict[str, A
         raise InputError(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
     target = VllmLoop(source)
     entries = []
-    for cell in release_cells(release, seed, cells):
+    for drawn in release_cells(release, seed, cells):
+        cell = replace(drawn, settings=replace(drawn.settings, async_depth=async_depth))
         scenario, _ = first_that_stops(target, cell, seed, count)
         entries.append(
             {
@@ -85,7 +89,15 @@ def text_of(releases: dict[str, list[dict[str, Any]]]) -> str:
     return f'{{"schema": 1, "seed": {SEED}, "releases": [\n' + ",\n".join(parts) + "\n]}\n"
 
 
-def observed_apart(release: str, cells: int, probes: int) -> list[dict[str, Any]]:
+def disagrees(verdict: Verdict, entry: dict[str, Any]) -> bool:
+    """Whether a verdict on a cell's settings is another than what was seen of them."""
+    stopped = entry["stopped_by"] is not None
+    return (verdict is Verdict.PROVED and stopped) or (verdict is Verdict.REFUTED and not stopped)
+
+
+def observed_apart(
+    release: str, cells: int, probes: int, async_depth: int = 0
+) -> list[dict[str, Any]]:
     """What the release does with the first so many cells, from a process of its own.
 
     Raises:
@@ -96,7 +108,7 @@ def observed_apart(release: str, cells: int, probes: int) -> list[dict[str, Any]
         "print('RESULT' + json.dumps(observe(sys.argv[1], SEED, *map(int, sys.argv[2:]))))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, release, str(cells), str(probes)],
+        [sys.executable, "-c", code, release, str(cells), str(probes), str(async_depth)],
         capture_output=True,
         text=True,
         cwd=ROOT,

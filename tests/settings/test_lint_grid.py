@@ -16,7 +16,7 @@ from proofs.settings.stuck.layouts import as_scenario
 from proofs.settings.stuck.settings import Settings
 from spec.rules.releases import RELEASES, ReleaseRules, rules_of
 from spec.verdict import Verdict
-from tests.recorders.record_lint_grid import extent, observed_apart, recorded
+from tests.recorders.record_lint_grid import disagrees, extent, observed_apart, recorded
 from tests.support.lint_grid import (
     SWITCHES,
     first_that_stops,
@@ -57,11 +57,6 @@ def _judged(settings: dict[str, Any], rules: ReleaseRules) -> Verdict:
     return judge(Setup(Settings(**settings), rules, None)).verdict
 
 
-def _disagrees(verdict: Verdict, cell: dict[str, Any]) -> bool:
-    stopped = cell["stopped_by"] is not None
-    return (verdict is Verdict.PROVED and stopped) or (verdict is Verdict.REFUTED and not stopped)
-
-
 @pytest.mark.parametrize("release", RELEASES)
 def test_verdict_is_what_the_release_did(release: str) -> None:
     """Wrong: settings are called safe with which the release stopped, or the other way round."""
@@ -69,7 +64,7 @@ def test_verdict_is_what_the_release_did(release: str) -> None:
     verdicts = [_judged(cell["settings"], rules_of(release)) for cell in cells]
     assert len(cells) == len(telling_settings(rules_of(release))) + extent(release)[0]
     wrong = [
-        cell for verdict, cell in zip(verdicts, cells, strict=True) if _disagrees(verdict, cell)
+        cell for verdict, cell in zip(verdicts, cells, strict=True) if disagrees(verdict, cell)
     ]
     assert wrong == []
     assert Verdict.PROVED in verdicts
@@ -100,7 +95,7 @@ def test_rules_of_another_release_disagree_with_what_it_did(release: str) -> Non
     for rules in apart:
         if rules == replace(rules_of(release), splits_cached=False):
             continue
-        wrong = [c for c in RECORDED[release] if _disagrees(_judged(c["settings"], rules), c)]
+        wrong = [c for c in RECORDED[release] if disagrees(_judged(c["settings"], rules), c)]
         assert wrong, rules
 
 

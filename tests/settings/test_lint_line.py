@@ -114,7 +114,7 @@ def test_what_no_theorem_is_about_is_not_settled(name: str) -> None:
     """Wrong: an engine with other passes is called safe by theorems on these."""
     flag = f"--{name.replace('_', '-')}"
     switches = ("mm_encoder_only", "swa_bounded_replay")
-    result = run(flag) if name in switches else run(flag, "1")
+    result = run(flag) if name in switches else run(flag, "2")
     assert result.exit_code == 3, result.output
     assert "not settled: passes-as-modelled" in result.output
 

@@ -16,7 +16,7 @@ import yaml
 from packaging.version import Version
 
 from proofs.settings.flags.command_line import close_to
-from proofs.settings.flags.drafter import drafter
+from proofs.settings.flags.drafter import drafter, schedules_synchronously
 from proofs.settings.flags.facts import count, flag, required, table
 from proofs.settings.judge import Setup
 from proofs.settings.stuck.kinds import Unknown
@@ -81,6 +81,7 @@ _KNOWN = (
     "enable_prefix_caching",
     "enable_chunked_prefill",
     "scheduling_policy",
+    "async_scheduling",
     "encoder_decoder",
     "kv_transfer_config",
     "ec_transfer_config",
@@ -94,6 +95,7 @@ NOT_MODELLED = {
     "kv_offloading_backend": "KV that is stored outside of the engine",
     "prefill_schedule_interval": "prefills that wait for their turn",
     "diffusion_config": "a diffusion model",
+    "pipeline_parallel_size": "pipeline stages, between which decodes wait for their turn",
     "mm_encoder_only": "an engine that only encodes",
     "ec_manager_config": "another book of encoder outputs",
     "swa_bounded_replay": "a part of a prefix hit that is computed again",
@@ -137,10 +139,11 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
     cache, encoder = count(given, "encoder_cache_size"), count(given, "encoder_budget")
     length = count(given, "max_model_len")
     drafts, shift, questions = drafter(given, rules)
+    derived = max(budget, rows)
     settings = Settings(
         token_budget=budget,
-        encoder_budget=max(budget, rows) if encoder is None else encoder,
-        cache_size=max(budget, rows) if cache is None else cache,
+        encoder_budget=derived if encoder is None else encoder,
+        cache_size=derived if cache is None else cache,
         largest_item=longest,
         largest_rows=rows,
         whole_items=flag(given, "disable_chunked_mm_input", default=False),
@@ -155,11 +158,26 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
         longest_prompt=None if length is None else length - 1,
         prefix_hits=flag(given, "enable_prefix_caching", default=True),
         by_priority=_word(given, "scheduling_policy", POLICIES) == "priority",
+        async_depth=0 if schedules_synchronously(given, release) else 1,
         sizes_follow_budget=cache is None and encoder is None,
     )
     overridden = None if overrides else release
     questions = (*questions, *_open(given, settings))
-    return Setup(settings, rules, overridden, questions, _item_limits(given))
+    return Setup(
+        settings, rules, overridden, questions, _item_limits(given), _not_settable(settings)
+    )
+
+
+def _not_settable(settings: Settings) -> tuple[str, ...]:
+    """Sizes that no settings of vLLM come to: it derives both, and has arguments for neither."""
+    derived = max(settings.token_budget, settings.largest_rows)
+    sizes = {"encoder budget": settings.encoder_budget, "encoder cache": settings.cache_size}
+    return tuple(
+        f"not settable in vLLM: an {name} of {rows} rows; it is {derived}, the token budget or the "
+        "largest item, whichever is more. The verdict is about another cache manager"
+        for name, rows in sizes.items()
+        if rows != derived
+    )
 
 
 def _threshold(given: Mapping[str, Any], release: str, length: int | None) -> int:
@@ -268,6 +286,6 @@ def _open(given: Mapping[str, Any], settings: Settings) -> tuple[Unknown, ...]:
     found += [
         Unknown("passes-as-modelled", f"{name} means {what}, which no theorem is about")
         for name, what in NOT_MODELLED.items()
-        if given.get(name)
+        if given.get(name) and not (name == "pipeline_parallel_size" and count(given, name) == 1)
     ]
     return tuple(found)

@@ -6,7 +6,7 @@ They are listed so that none of them is taken for a misspelling of one that does
 _NAMES = """
 additional-config aggregate-engine-logging all2all-backend allow-credentials
 allow-deprecated-quantization allowed-headers allowed-local-media-path allowed-media-domains
-allowed-methods allowed-origins api-key api-server-count async-scheduling attention-backend
+allowed-methods allowed-origins api-key api-server-count attention-backend
 attention-config aux-output-config calculate-kv-scales chat-template
 chat-template-content-format code-revision cohere-format cohere-is-reasoning-model
 collect-detailed-traces compilation-config config-format convert cp-kv-cache-interleave-size
@@ -57,7 +57,7 @@ model-class-overrides model-impl model-loader-extra-config moe-backend monokerne
 node-rank num-gpu-blocks-override numa-bind numa-bind-cpus numa-bind-nodes offload-backend
 offload-group-size offload-num-in-group offload-params offload-prefetch-step optimization-level
 otlp-traces-endpoint override-attention-dtype override-generation-config
-per-request-spec-decode-metrics performance-mode pipeline-parallel-size pooler-config port
+per-request-spec-decode-metrics performance-mode pooler-config port
 prefill-context-parallel-size prefix-cache-retention-interval prefix-caching-hash-algo
 prefix-match-unit profiler-config pt-load-map-location quantization quantization-config
 ray-workers-use-nsight reasoning-config reasoning-parser reasoning-parser-plugin

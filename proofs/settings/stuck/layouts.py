@@ -115,6 +115,7 @@ def as_scenario(layout: Layout, settings: Settings) -> Scenario:
         whole_items=settings.whole_items,
         long_prefill_token_threshold=settings.threshold,
         block_alignment=settings.block_alignment,
+        async_depth=settings.async_depth,
         policy="priority" if settings.by_priority else "fcfs",
         prefix_caching=any(prompt.prefix_hit for prompt in layout.prompts),
     )

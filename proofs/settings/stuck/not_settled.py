@@ -11,10 +11,14 @@ from proofs.settings.stuck.kinds import (
     block_after_cut,
     reserves_at_boundaries,
 )
+from proofs.settings.stuck.room import cut_exceeds_budget, reservation_exceeds_budget
 from proofs.settings.stuck.settings import Settings
 from spec.rules.releases import ReleaseRules
 from spec.rules.stop_conditions import padded_decode_breaks
 from spec.rules.stop_settings import requests_may_stop_each_other
+
+OVERLAPPING = "synchronous-scheduling"
+"""The assumption that engines break that schedule passes ahead."""
 
 
 def unknowns(settings: Settings, rules: ReleaseRules) -> tuple[Unknown, ...]:
@@ -24,7 +28,45 @@ def unknowns(settings: Settings, rules: ReleaseRules) -> tuple[Unknown, ...]:
         *_shifts_apart(settings, rules),
         *_each_other(settings, rules),
         *_fewer_drafts(settings, rules),
+        *_overlapping(settings, rules),
     )
+
+
+def _overlapping(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:
+    """Passes that are scheduled before the update of an earlier one.
+
+    An engine stands still only where nothing is in flight. Everything was updated then, so that a
+    request holds what *free* leaves at its progress: a state that the theorems are about, however
+    it was reached. What they say of such a state alone is therefore said of asynchronous engines,
+    too. What follows here is what they say of the way to it.
+    """
+    if not settings.async_depth:
+        return
+    exceeds_budget = cut_exceeds_budget(
+        settings, rules, starts_inside=True
+    ) or reservation_exceeds_budget(settings, rules, starts_inside=True)
+    reasons = []
+    if reserves_at_boundaries(settings, rules):
+        reasons.append(
+            "a chunk may be cut before an item for whose room it need not wait once the pass in "
+            "flight is updated, and then stops at a block close to the prompt's end"
+        )
+    if settings.items_per_prompt != 1 and exceeds_budget:
+        reasons.append(
+            "items may be asked for again, more of them than the encoder takes in a pass, after a "
+            "chunk was cut for want of room that the pass in flight gives back"
+        )
+    if pads(settings, rules) and padded_decode_breaks(settings.num_drafts, settings.threshold):
+        reasons.append(
+            "a decode may run with fewer drafts while others are in flight, and leave another one "
+            "room to be padded"
+        )
+    for reason in reasons:
+        yield Unknown(
+            OVERLAPPING,
+            f"passes overlap with asynchronous scheduling, which is on unless "
+            f"--no-async-scheduling is given: {reason}; the theorems say nothing of it",
+        )
 
 
 def _fewer_drafts(settings: Settings, rules: ReleaseRules) -> Iterator[Unknown]:

@@ -1,13 +1,15 @@
 """A few requests, pass by pass, under the rules of a release: whether they come to stand still.
 
 The theorems say when a request alone stops. Whether several come to wait for each other's room
-depends on how their passes interleave, and is run here, on integers: a synchronous engine in order
-of arrival, KV blocks for all, one token to generate, items that are not alike, no prefix hits.
+depends on how their passes interleave, and is run here, on integers: requests that are all there
+from the start, in order of arrival, with KV blocks for all, one token to generate and items that
+are not alike.
 Every guard is that of :mod:`spec.rules`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,7 +38,8 @@ from spec.rules.stopping_passes import Boundaries, end_at_boundary, tokens_befor
 @dataclass
 class _Request:
     prompt: Prompt
-    progress: int = 0
+    progress: int
+    num_in_flight: int = 0
     held: set[Place] = field(default_factory=set)
 
     @property
@@ -61,21 +64,39 @@ class _Engine:
         layout: the requests, in order of arrival.
         settings: the engine's settings.
         rules: the release's rules.
+        async_depth: passes that are scheduled before the update of an earlier one.
     """
 
-    def __init__(self, layout: Layout, settings: Settings, rules: ReleaseRules) -> None:
-        self.settings, self.rules = settings, rules
+    def __init__(
+        self, layout: Layout, settings: Settings, rules: ReleaseRules, async_depth: int
+    ) -> None:
+        self.settings, self.rules, self.async_depth = settings, rules, async_depth
         self.shifts = rules.shifts(settings.shift)
         self.running: list[_Request] = []
-        self.waiting = [_Request(prompt) for prompt in layout.prompts]
+        self.waiting = [_Request(prompt, prompt.prefix_hit) for prompt in layout.prompts]
 
     def run(self) -> bool:
-        """One pass and its update; whether anything ran."""
+        """Pass after pass; whether requests are left when none runs and none is in flight."""
+        in_flight: deque[list[_Request]] = deque()
+        while True:
+            scheduled = self._schedule()
+            if scheduled:
+                in_flight.append(scheduled)
+            if not in_flight:
+                return bool(self.running or self.waiting)
+            if not scheduled or len(in_flight) > self.async_depth:
+                self._update(in_flight.popleft())
+
+    def _schedule(self) -> list[_Request]:
+        """One pass; who runs in it. Progress advances at once, as it does in vLLM."""
         budget, encoder_budget = self.settings.token_budget, self.settings.encoder_budget
         is_alone = len(self.running) + len(self.waiting) == 1
         threshold = 0 if self.rules.spares_lone and is_alone else self.settings.threshold
-        ran: list[tuple[_Request, int]] = []
+        scheduled: list[_Request] = []
         for request in list(self._candidates()):
+            if not request.left:
+                # Its last tokens are in flight.
+                continue
             asked = min(limited_by_threshold(request.left, threshold), budget)
             chunk = self._chunk(request, asked, budget, encoder_budget)
             if not chunk.num_tokens:
@@ -87,10 +108,10 @@ class _Engine:
                 self.running.append(request)
             request.held.update(chunk.taken)
             budget, encoder_budget = budget - chunk.num_tokens, encoder_budget - chunk.rows
-            ran.append((request, chunk.num_tokens))
-        for request, num_tokens in ran:
-            self._update(request, num_tokens)
-        return bool(ran)
+            request.progress += chunk.num_tokens
+            request.num_in_flight += 1
+            scheduled.append(request)
+        return scheduled
 
     def _candidates(self) -> Iterator[_Request]:
         """Those that run, then those that wait, as many as may run."""
@@ -178,28 +199,28 @@ class _Engine:
                 break
         return int(reserved_chunk(num_tokens, shorter))
 
-    def _update(self, request: _Request, num_tokens: int) -> None:
-        request.progress += num_tokens
-        if not request.left:
-            self.running.remove(request)
-            return
-        margin, progress = self.shifts.margin, request.progress
-        request.held = {
-            item
-            for item in request.held
-            if not may_drop_reference(item.offset, item.length, progress, 0, margin)
-        }
+    def _update(self, scheduled: list[_Request]) -> None:
+        margin = self.shifts.margin
+        for request in scheduled:
+            request.num_in_flight -= 1
+            if not request.left and not request.num_in_flight:
+                self.running.remove(request)
+                continue
+            # The token that the last chunk samples is counted in advance.
+            ahead, progress = int(not request.left), request.progress
+            request.held = {
+                item
+                for item in request.held
+                if not may_drop_reference(item.offset, item.length, progress, ahead, margin)
+            }
 
 
 def stand_still(layout: Layout, settings: Settings, rules: ReleaseRules) -> bool:
     """Whether the requests stand still before all are done.
 
-    Args:
-        layout: the requests, in order of arrival.
-        settings: the engine's settings.
-        rules: the release's rules.
+    Where passes may overlap they must come to it without that, too: an engine whose scheduling is
+    asynchronous by default falls back to synchronous scheduling with what it does not support.
     """
-    engine = _Engine(layout, settings, rules)
-    while engine.run():
-        pass
-    return bool(engine.running or engine.waiting)
+    return all(
+        _Engine(layout, settings, rules, depth).run() for depth in range(settings.async_depth + 1)
+    )

@@ -161,20 +161,12 @@ def _aligned_stop(settings: Settings, rules: ReleaseRules, place: int, num_token
 
 def budget_at_start(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
     """Items at a request's start that exceed the encoder budget; smaller than the cache, if any."""
-    shifts = rules.shifts(settings.shift)
-    rows, budget = settings.largest_rows, settings.encoder_budget
-    if not rows:
-        return
-    cut = shifts.cut + max(block_after_cut(settings, rules) - 1, 0)
     for starts_inside in (False, True)[: 1 + settings.prefix_hits]:
-        if budget_can_stop(budget, rows, cut, starts_inside):
+        if cut_exceeds_budget(settings, rules, starts_inside=starts_inside):
             layout = _at_start(settings, rules, starts_inside=starts_inside)
-        elif (
-            rules.reservation == "insisting"
-            and not cut
-            and reserving_budget_can_stop(budget, rows, shifts.window, starts_inside)
-        ):
-            layout = _within_shift(settings, shifts.window, starts_inside=starts_inside)
+        elif reservation_exceeds_budget(settings, rules, starts_inside=starts_inside):
+            shift = rules.shifts(settings.shift).window
+            layout = _within_shift(settings, shift, starts_inside=starts_inside)
         else:
             continue
         if layout is None:
@@ -193,6 +185,36 @@ def budget_at_start(settings: Settings, rules: ReleaseRules) -> Iterator[Stop]:
             ("encoder_budget", "release", "shift", "items_per_prompt", "block_alignment"),
         )
         return
+
+
+def _cut_with_block(settings: Settings, rules: ReleaseRules) -> int:
+    """How far before a refused item a chunk ends at most, after alignment (tokens)."""
+    cut = int(rules.shifts(settings.shift).cut)
+    return cut + max(block_after_cut(settings, rules) - 1, 0)
+
+
+def cut_exceeds_budget(settings: Settings, rules: ReleaseRules, *, starts_inside: bool) -> bool:
+    """Whether items within a cut before a refused one can exceed the encoder budget with it.
+
+    Args:
+        settings: the engine's settings.
+        rules: the release's rules.
+        starts_inside: whether a request may start inside an item.
+    """
+    rows, budget = settings.largest_rows, settings.encoder_budget
+    cut = _cut_with_block(settings, rules)
+    return bool(rows) and bool(budget_can_stop(budget, rows, cut, starts_inside))
+
+
+def reservation_exceeds_budget(
+    settings: Settings, rules: ReleaseRules, *, starts_inside: bool
+) -> bool:
+    """The same of items in what the reservation keeps together, where a cut goes back to none."""
+    rows, budget = settings.largest_rows, settings.encoder_budget
+    if not rows or rules.reservation != "insisting" or _cut_with_block(settings, rules):
+        return False
+    shift = rules.shifts(settings.shift).window
+    return bool(reserving_budget_can_stop(budget, rows, shift, starts_inside))
 
 
 def _at_start(settings: Settings, rules: ReleaseRules, *, starts_inside: bool) -> Layout | None:

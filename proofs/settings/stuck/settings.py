@@ -31,6 +31,8 @@ class Settings:
         longest_prompt: most tokens of a prompt; ``None`` if nothing bounds them.
         prefix_hits: whether a request may start behind a cached prefix.
         by_priority: whether requests run by priority rather than in order of arrival.
+        async_depth: passes that may be scheduled before the update of an earlier one; 0 for a
+            synchronous engine, 1 for an asynchronous one.
         sizes_follow_budget: whether encoder budget and cache are as large as the token budget or
             the largest item, whichever is more: so vLLM sizes them.
     """
@@ -51,6 +53,7 @@ class Settings:
     longest_prompt: int | None = None
     prefix_hits: bool = True
     by_priority: bool = False
+    async_depth: int = 0
     sizes_follow_budget: bool = False
 
     def validate(self) -> None:
