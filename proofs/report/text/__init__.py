@@ -1,1 +1,4 @@
-"""TODO sign of proofs/report/text."""
+"""Text that is safe where it is put: HTML, Markdown, Python, terminals; and short names for hashes.
+
+In go texts from outside; out come harmless ones. Knows ``proofs.describe`` only.
+"""
