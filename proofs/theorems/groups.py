@@ -47,7 +47,10 @@ GROUPS: dict[str, tuple[Obligation, ...]] = {
 }
 """Obligations by group."""
 
-FOLDERS: dict[str, str] = {module.GROUP.name: module.__name__.split(".")[-2] for module in _MODULES}
+SCRIPTS: dict[str, str] = {module.GROUP.name: module.__name__ for module in _MODULES}
+"""The module of each group, which ``python -m`` runs."""
+
+FOLDERS: dict[str, str] = {group: script.split(".")[-2] for group, script in SCRIPTS.items()}
 """The folder that each group stands in."""
 
 
