@@ -71,17 +71,19 @@ def argument(method: Callable[..., Any], name: str, place: int, default: Any = _
     """
     parameters = list(inspect.signature(method).parameters.values())
     names = [parameter.name for parameter in parameters]
+    by_position = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
     if name in names:
         place = names.index(name)
+    elif place < len(parameters) and parameters[place].kind in by_position:
+        name = names[place]
+    if name in names:
         own_default = parameters[place].default
         default = default if own_default is inspect.Parameter.empty else own_default
         if parameters[place].kind is inspect.Parameter.KEYWORD_ONLY:
             place = len(names)  # No position reaches it.
-    elif place < len(parameters) and parameters[place].kind in (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    ):
-        name = names[place]
 
     def find(args: Positional, kwargs: Named) -> Any:
         value = args[place] if place < len(args) else kwargs.get(name, default)
@@ -110,7 +112,7 @@ def wrap(owner: object, name: str, note: Callable[[Any, Positional, Named], None
     setattr(owner, name, recorded)
 
 
-_WITH_FEATURE: tuple[Method, ...] = (
+WITH_FEATURE: tuple[Method, ...] = (
     "check_and_update_cache",
     "allocate",
     "free_encoder_input",
@@ -126,7 +128,7 @@ def record_book(book: object, log: CallLog) -> None:
     Raises:
         AdapterError: the book lacks a method that is to be recorded.
     """
-    for name in _WITH_FEATURE:
+    for name in WITH_FEATURE:
         if name in _OPTIONAL and not hasattr(book, name):
             continue
         _record(book, name, log, has_feature=True)

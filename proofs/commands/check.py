@@ -250,6 +250,7 @@ def _vllm_target(vllm: Source) -> FunctionTarget:
 def _exit_code(report: CheckReport, runner: str) -> int:
     if report.interrupted:
         return INTERRUPTED_EXIT_CODE
-    if any(result.part == runner and result.verdict is None for result in report.results):
+    nothing_ran = (r.part == runner and not r.cases for r in report.results)
+    if any(nothing_ran) and Verdict.REFUTED not in report.verdicts:
         return exit_code([Verdict.ERROR])
     return exit_code(report.verdicts)

@@ -200,19 +200,24 @@ def test_a_premise_that_never_happens_is_vacuous() -> None:
     assert exit_code(report.verdicts) == 4
 
 
-def test_a_missing_part_has_no_verdict_and_alone_is_no_success() -> None:
-    """Wrong: what could not be checked counts as checked."""
+def test_a_missing_part_is_vacuous_and_no_success() -> None:
+    """Wrong: a claim that was put to no case counts as checked, beside others that held."""
 
     class Lacking(Stub):
         def missing(self, part: Part) -> str | None:
             return "this release has no V2" if part == "V2" else None
 
     report = _run(Lacking(), "V2", "V1 with V2")
-    assert {(r.verdict, r.reason) for r in report.results} == {(None, "this release has no V2")}
-    assert report.verdicts == ()
-    assert exit_code(report.verdicts) == 5
+    assert {(r.verdict, r.reason) for r in report.results} == {
+        (Verdict.VACUOUS, "this release has no V2")
+    }
+    assert exit_code(report.verdicts) == 4
     both = _run(Lacking(), "V1", "V2", claims=("rows-exact",), examples=50)
-    assert _verdicts(both) == {("rows-exact", "V1"): Verdict.HELD, ("rows-exact", "V2"): None}
+    assert _verdicts(both) == {
+        ("rows-exact", "V1"): Verdict.HELD,
+        ("rows-exact", "V2"): Verdict.VACUOUS,
+    }
+    assert exit_code(both.verdicts) == 4
 
 
 def test_a_target_that_breaks_is_an_error_on_that_part_only() -> None:

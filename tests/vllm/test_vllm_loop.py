@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from impl.faults.scenarios import MISS_OF_DRAFTER
 from impl.vllm.launch.fetch import CI_RELEASES
 from impl.vllm.launch.source import cache_folder, cached_releases, unpacked
 from impl.vllm.launch.worker_order import worker_order
@@ -55,6 +56,13 @@ for text, with_tensors in json.load(sys.stdin):
         runs[runner] = {
             "claims": sorted({finding.claim for finding in recording.findings}),
             "ending": recording.trace.ending,
+            "errors": sorted({
+                read.error.message
+                for step in recording.trace.steps
+                if step.kind == "pass" and step.worker is not None
+                for read in (step.worker.target, step.worker.drafter)
+                if read is not None and read.error is not None
+            }),
         }
     found.append(runs)
 print("RESULT" + json.dumps(found))
@@ -85,6 +93,7 @@ def observed(release: str) -> list[dict[str, dict[str, object]]]:
     """What each recorded fault's scenario shows on a release, and then each plain one."""
     inputs = [(dumps_scenario(fault.scenario), False) for fault in RECORDED]
     inputs += [(dumps_scenario(scenario), with_tensors) for scenario, with_tensors in PLAIN]
+    inputs += [(dumps_scenario(MISS_OF_DRAFTER), False)]
     done = subprocess.run(
         [sys.executable, "-c", OBSERVE, release],
         input=json.dumps(inputs),
@@ -128,9 +137,20 @@ def test_public_faults_show_where_they_are_and_nowhere_else(release: str) -> Non
 def test_the_newest_release_is_clean_on_plain_runs(release: str) -> None:
     """Else the harness itself breaks claims: orders, gathers, tensors or what it records."""
     needs(release)
-    plain = observed(release)[len(RECORDED) :]
+    plain = observed(release)[len(RECORDED) : len(RECORDED) + len(PLAIN)]
     assert [run.get("ending") for runs in plain for run in runs.values()] == ["idle"] * 6
     assert [run["claims"] for runs in plain for run in runs.values()] == [[]] * 6
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", ["0.33.0"])
+def test_a_draft_model_reads_ahead_of_a_scheduler_that_does_not(release: str) -> None:
+    """Wrong: a drafter that a release accepts is refused, though its runners miss what it reads."""
+    needs(release)
+    runs = observed(release)[-1]
+    assert {runner: run.get("errors") for runner, run in runs.items()} == {
+        runner: ["Encoder cache miss for A."] for runner in ("V1", "V2")
+    }
 
 
 @pytest.mark.vllm

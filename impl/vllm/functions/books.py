@@ -39,6 +39,18 @@ class Books:
         """A fresh book of ``cache_size`` rows."""
         return self._class(cache_size=cache_size)
 
+    def state_of(self, book: Any) -> BookState:
+        """A book's contents as it reports them; the encoder-decoder book keeps no entries."""
+        if self._is_encoder_decoder:
+            return BookState((), book.num_free_slots, getattr(book, "num_freeable_slots", None))
+        return BookState(
+            references=tuple(
+                (name, tuple(sorted(holders))) for name, holders in book.cached.items()
+            ),
+            num_free_slots=book.num_free_slots,
+            num_freeable_slots=book.num_freeable_slots,
+        )
+
     def observe(self, case: BookCase) -> BookObservation:
         """Carry out the operations in order, up to an error."""
         book = self.make(case.cache_size)
@@ -53,7 +65,7 @@ class Books:
                 answer, notices = self._carry_out(case, book, requests, operation, ever_taken)
             except Exception as error:
                 return BookObservation(tuple(steps), observed(error))
-            steps.append(BookStep(answer, notices, state_of(book)))
+            steps.append(BookStep(answer, notices, self.state_of(book)))
         return BookObservation(tuple(steps))
 
     def _carry_out(
@@ -133,16 +145,6 @@ def take(
     return "allocated"
 
 
-def state_of(book: Any) -> BookState:
-    """A book's contents as it reports them."""
-    entries = getattr(book, "cached", {})
-    return BookState(
-        references=tuple((name, tuple(sorted(holders))) for name, holders in entries.items()),
-        num_free_slots=book.num_free_slots,
-        num_freeable_slots=getattr(book, "num_freeable_slots", None),
-    )
-
-
 class Frees:
     """Runs ``Scheduler._free_encoder_inputs`` on a scheduler that has only what it reads.
 
@@ -162,7 +164,8 @@ class Frees:
 
     def observe(self, case: FreeCase) -> FreeObservation:
         """Take every feature, then run *free* at each moment, up to an error."""
-        book = self._books[case.is_encoder_decoder].make(case.cache_size)
+        books = self._books[case.is_encoder_decoder]
+        book = books.make(case.cache_size)
         request = self._builder.request(request_name(0), case.features)
         scheduler = object.__new__(half_made(self._class))
         scheduler.encoder_cache_manager = book
@@ -181,7 +184,7 @@ class Frees:
                 request.num_computed_tokens = progress.num_computed_tokens
                 request.num_output_placeholders = progress.num_output_placeholders
                 scheduler._free_encoder_inputs(request)
-                moments.append(FreeMoment(tuple(dropped), state_of(book)))
+                moments.append(FreeMoment(tuple(dropped), books.state_of(book)))
                 dropped.clear()
         except Exception as error:
             return FreeObservation(tuple(moments), observed(error))

@@ -51,9 +51,8 @@ class GatherV1:
         method = getattr(self._class, "_gather_mm_embeddings", None)
         if method is None or "shift_computed_tokens" not in inspect.signature(method).parameters:
             raise UnavailableError("GPUModelRunner has no _gather_mm_embeddings with a look-ahead")
-        self._buffer: Any = None
-        if "is_mm_embed_buffers" in inspect.unwrap(method).__code__.co_names:
-            self._buffer = require(loaded, "v1.utils", "CpuGpuBuffer")
+        # Releases up to 0.19 write the mask into one of these buffers; later ones read neither.
+        self._buffer: Any = loaded.find("v1.utils", "CpuGpuBuffer")
 
     def run(
         self, case: GatherCase, outputs: dict[str, torch.Tensor], tensors: TensorSettings

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from impl.target import Part, Runner
+from impl.target import AdapterError, Part, Runner
 from impl.tensors import TensorSettings
 from impl.vllm.functions.books import Books, Frees
 from impl.vllm.functions.gathers import make_gather, observe_gather
@@ -16,6 +17,8 @@ from impl.vllm.launch.source import Source
 from spec.errors import InputError
 from spec.functions.cases import (
     BookCase,
+    BookOperation,
+    EncoderOutput,
     FreeCase,
     GatherCase,
     GatherRequest,
@@ -30,12 +33,22 @@ from spec.functions.observations import (
     RangeObservation,
 )
 from spec.record.feature import Feature
-from spec.record.steps import ErrorSeen
 
 _NO_RANGE = (-1, -1)
 
 _TEXT_ONLY = GatherCase((GatherRequest(0, 1, 1, ()),), (), 0)
+_ITEM = Feature(1, 2, "A")
+_RESIDENT = GatherCase((GatherRequest(0, 4, 4, (_ITEM,)),), (EncoderOutput("A", 2),), 0)
+_BOUNDARY_MISS = GatherCase((GatherRequest(0, 1, 4, (_ITEM,)),), (), 1)
 _ONE_FEATURE = FreeCase((Feature(0, 1, "A"),), 1, (Progress(2),))
+_ONE_ENTRY = BookCase(
+    1,
+    ((Feature(0, 1, "A"),),),
+    (BookOperation("take"), BookOperation("drop"), BookOperation("end_pass")),
+)
+
+_BROKEN = ("AttributeError", "NameError", "UnboundLocalError")
+"""What a release's own code raises where it is wrong, and not where it asks for more than a CPU."""
 
 
 class VllmTarget:
@@ -54,6 +67,7 @@ class VllmTarget:
         self._loaded: Loaded = load(source)
         self._parts: dict[Part, Any] = {}
         self._reasons: dict[Part, str] = {}
+        self._unfit: dict[Part, Exception] = {}
 
     @property
     def name(self) -> str:
@@ -78,21 +92,23 @@ class VllmTarget:
         if part not in self._parts and part not in self._reasons:
             try:
                 self._parts[part] = self._make(part)
+                self._probe(part)
             except UnavailableError as error:
                 self._reasons[part] = str(error)
+            except InputError:
+                raise
+            except Exception as error:
+                # The part is there, and a case that is given to it would be no observation.
+                self._unfit[part] = error
+                self._parts.setdefault(part, None)
         return self._reasons.get(part)
 
     def _make(self, part: Part) -> Any:
         match part:
             case "V1" | "V2":
-                gather = make_gather(part, self._loaded, self._builder)
-                probe = observe_gather(gather, self._merge, _TEXT_ONLY, TensorSettings())
-                _require_callable(f"{part}'s gather of a text-only batch", probe.error)
-                return gather
+                return make_gather(part, self._loaded, self._builder)
             case "free":
-                frees = Frees(self._loaded, self._builder)
-                _require_callable("a first free", frees.observe(_ONE_FEATURE).error)
-                return frees
+                return Frees(self._loaded, self._builder)
             case "book":
                 return Books(self._loaded, self._builder, is_encoder_decoder=False)
             case "encoder_decoder_book":
@@ -105,10 +121,53 @@ class VllmTarget:
                     raise UnavailableError("PlaceholderRange has no get_embeds_indices_in_range")
                 return self._builder.placeholder
 
+    def _probe(self, part: Part) -> None:
+        """Try a part on cases that every release answers, before it may be judged.
+
+        Raises:
+            UnavailableError: the release's code asks for something that is not here.
+            AdapterError: our way of calling it does not fit this vLLM.
+        """
+        made = self._parts[part]
+        match part:
+            case "V1" | "V2":
+                what = f"{part}'s gather of"
+                self._require_callable(
+                    f"{what} a text-only batch", self._gathered(made, _TEXT_ONLY)
+                )
+                seen = self._gathered(made, _RESIDENT)
+                if seen.error is None and len(seen.rows) != _ITEM.num_rows:
+                    raise AdapterError(
+                        f"{what} one resident item returns {len(seen.rows)} of "
+                        f"{_ITEM.num_rows} rows; how this vLLM is called here does not fit it"
+                    )
+                self._gathered(made, _BOUNDARY_MISS)
+            case "free":
+                self._require_callable("a first free", made.observe(_ONE_FEATURE))
+            case "book":
+                made.observe(_ONE_ENTRY)
+            case "encoder_decoder_book":
+                made.observe(replace(_ONE_ENTRY, is_encoder_decoder=True))
+
+    def _gathered(self, gather: Any, case: GatherCase) -> GatherObservation:
+        return observe_gather(gather, self._merge, case, TensorSettings())
+
+    def _require_callable(self, what: str, seen: GatherObservation | FreeObservation) -> None:
+        """Check that a harmless call asks for nothing that is not here, such as pinned memory.
+
+        Raises:
+            UnavailableError: it does; the message holds the error.
+        """
+        error = seen.error
+        if error is not None and error.type not in _BROKEN:
+            raise UnavailableError(f"{what} fails here: {error.type}: {error.message}")
+
     def _part(self, part: Part) -> Any:
         reason = self.missing(part)
         if reason is not None:
             raise InputError(f"{self.name}: {part} cannot be checked: {reason}")
+        if part in self._unfit:
+            raise self._unfit[part]
         return self._parts[part]
 
     def gather(
@@ -152,13 +211,3 @@ def _range(call: Callable[[], tuple[int, int]]) -> RangeObservation:
     except Exception as error:
         return RangeObservation(*_NO_RANGE, error=observed(error))
     return RangeObservation(int(low), int(high))
-
-
-def _require_callable(what: str, error: ErrorSeen | None) -> None:
-    """Check that a harmless call works, so that a release that needs more is not called broken.
-
-    Raises:
-        UnavailableError: it does not; the message holds the error.
-    """
-    if error is not None:
-        raise UnavailableError(f"{what} fails here: {error.type}: {error.message}")

@@ -65,6 +65,12 @@ PATCHES: tuple[Patch, ...] = (
         ("free",),
     ),
     Patch(
+        "the book's free_encoder_input",
+        "wrapped on the instance, to note which features are let go; the book's own method answers",
+        "what *free* lets go, and in which order, is seen nowhere else",
+        ("free",),
+    ),
+    Patch(
         "Request",
         "made with a prompt of zeros that ends where its last feature does, and without the "
         "features' data",
@@ -80,16 +86,37 @@ PATCHES: tuple[Patch, ...] = (
     Patch(
         "VllmConfig",
         "built for a small text model on the CPU; a drafter is configured as ngram and renamed to "
-        "eagle, asynchronous scheduling is switched on, after the checks at start-up",
+        "eagle, or to draft_model where only the gathers read ahead; asynchronous scheduling is "
+        "switched on, after the checks at start-up",
         "a multimodal model and a drafter with a forward pass need weights and an accelerator",
         ("loop",),
     ),
     Patch(
         "Scheduler and AsyncScheduler",
-        "made by their constructors; then set by hand: the book with its size, the encoder budget, "
-        "encoder-decoder or not, the runner's version, for shifts above 1 the look-ahead, for "
-        "block alignment the flag and the block size",
+        "made by their constructors; then set by hand: encoder_cache_manager with its size, "
+        "max_num_encoder_input_tokens, is_encoder_decoder, use_v2_model_runner and, where the "
+        "release has it, can_skip_drafts; for shifts above 1 num_prefill_lookahead and the KV "
+        "manager's num_reprefillable_tokens; for block alignment need_mamba_block_aligned_split "
+        "and the block_size of its cache configuration",
         "they are derived from a multimodal, hybrid or encoder-decoder model",
+        ("loop",),
+    ),
+    Patch(
+        "the scheduler's and the cache's configuration",
+        "set for each scenario after the checks at start-up: max_num_batched_tokens, "
+        "max_num_scheduled_tokens, max_num_seqs, disable_chunked_mm_input, "
+        "long_prefill_token_threshold, policy, num_gpu_blocks and block_size; watermark is 0",
+        "building a VllmConfig for each scenario takes seconds; keeping a share of the blocks free "
+        "is no setting of a scenario",
+        ("loop",),
+    ),
+    Patch(
+        "methods of the book, the KV manager and the scheduler",
+        "wrapped on the instance, the release's own method answers: check_and_update_cache, "
+        "can_allocate, allocate, free_encoder_input, free and reset of the book, allocate_slots of "
+        "the KV manager, _reject_on_encoder_cache_embed_mismatch and _update_request_as_session of "
+        "the scheduler",
+        "the calls are recorded, since claims are about what was asked for and answered",
         ("loop",),
     ),
     Patch(
@@ -115,7 +142,7 @@ PATCHES: tuple[Patch, ...] = (
     ),
     Patch(
         "max_model_len",
-        "set to the tokens that the KV blocks hold",
+        "set to the tokens that the KV blocks hold, of the model and of the scheduler",
         "an engine refuses to start where the blocks do not hold one request of that length",
         ("loop",),
     ),

@@ -12,9 +12,10 @@ import inspect
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import torch
 
@@ -42,12 +43,23 @@ _BLOCK_SIZE = 16
 """Tokens of a KV block in the configuration that is built once; no scheduler keeps it."""
 
 
+DraftMethod: TypeAlias = Literal["ngram", "eagle", "draft_model"]
+"""A drafter that reads no embeddings; one that reads ahead, which the scheduler knows; and a model
+of its own, for which the release's scheduler does not look ahead although the gathers do."""
+
+
+def _method(config: EngineConfig) -> DraftMethod:
+    if config.scheduler_lookahead:
+        return "eagle"
+    return "draft_model" if config.gather_lookahead else "ngram"
+
+
 @dataclass(frozen=True)
 class _Kind:
     """What a ``VllmConfig`` is built for; everything else is set per scenario."""
 
     num_drafts: int
-    reads_ahead: bool
+    method: DraftMethod
     is_async: bool
     has_store: bool
 
@@ -103,21 +115,36 @@ class Schedulers:
     def missing(self, config: EngineConfig) -> str | None:
         """Why the release cannot be configured like this; ``None`` when it can."""
         scheduler = self._classes[False]
-        parameters = scheduler.__init__.__code__.co_names
         shift = config.scheduler_lookahead
-        has_own_shift = "num_prefill_lookahead" in parameters
         if config.gather_lookahead > 1:
             return "its runners read 1 token ahead for the drafter, never more"
         if shift and not config.num_speculative_tokens:
             return "its scheduler looks ahead only for a drafter; the scenario has none"
-        if config.gather_lookahead and not shift:
-            return "with a drafter that reads ahead its scheduler looks at least 1 token ahead"
-        if shift > 1 and not has_own_shift:
+        if _method(config) == "draft_model":
+            reason = self._no_draft_model()
+            if reason is not None:
+                return reason
+        if shift > 1 and not hasattr(self.example, "num_prefill_lookahead"):
             return (
                 f"its scheduler looks at most 1 token ahead (shifts above 1: 0.28.0), not {shift}"
             )
         if config.block_alignment and not hasattr(scheduler, "_mamba_block_aligned_split"):
             return "its scheduler aligns no chunks to blocks"
+        return None
+
+    @cached_property
+    def example(self) -> Any:
+        """A scheduler to be asked what it has: it knows of a drafter that reads ahead."""
+        return self.make(_EXAMPLE, "V1", has_store=False)
+
+    def _no_draft_model(self) -> str | None:
+        """Why a drafter cannot read ahead of a scheduler that does not; ``None`` when it can."""
+        if not hasattr(self._config.SpeculativeConfig, "uses_draft_model"):
+            return "its configuration knows no drafter that is a model of its own"
+        drafted = replace(_EXAMPLE, scheduler_lookahead=0)
+        shift = _shift(self.make(drafted, "V1", has_store=False))
+        if shift:
+            return f"for a drafter that is a model of its own its scheduler looks {shift} ahead"
         return None
 
     def make(self, config: EngineConfig, runner: Runner, *, has_store: bool) -> Any:
@@ -130,7 +157,7 @@ class Schedulers:
         """
         kind = _Kind(
             config.num_speculative_tokens,
-            config.scheduler_lookahead > 0,
+            _method(config),
             config.async_depth > 0,
             has_store,
         )
@@ -222,8 +249,8 @@ class Schedulers:
             device_config=make.DeviceConfig(device="cpu"),
             **options,
         )
-        if kind.reads_ahead:
-            vllm_config.speculative_config.method = "eagle"
+        if kind.method != "ngram":
+            vllm_config.speculative_config.method = kind.method
         vllm_config.scheduler_config.async_scheduling = kind.is_async
         register = self._loaded.find(
             "v1.core.single_type_kv_cache_manager", "register_all_kvcache_specs"
@@ -231,6 +258,25 @@ class Schedulers:
         if register is not None:
             register(vllm_config)
         return vllm_config
+
+
+_EXAMPLE = EngineConfig(
+    max_num_batched_tokens=8,
+    encoder_compute_budget=8,
+    encoder_cache_size=8,
+    num_kv_blocks=16,
+    scheduler_lookahead=1,
+    gather_lookahead=1,
+    num_speculative_tokens=1,
+)
+
+
+def _shift(scheduler: Any) -> int:
+    """How far a scheduler looks past a chunk for encoder inputs (tokens)."""
+    if hasattr(scheduler, "num_prefill_lookahead"):
+        shift: int = scheduler.num_prefill_lookahead
+        return shift
+    return int(scheduler.use_eagle)
 
 
 def _scheduler_config(make: Any) -> Any:

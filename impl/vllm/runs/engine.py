@@ -59,7 +59,12 @@ class VllmEngine(Loop[InFlight]):
             scheduler.connector.hooks = self._world.hooks()
         if record:
             record_calls(scheduler, self.log)
-        self._reader = StateReader(scheduler, results.statuses, self._indices)
+        self._reader = StateReader(
+            scheduler,
+            results.statuses,
+            self._indices,
+            is_encoder_decoder=scenario.config.is_encoder_decoder,
+        )
         self._requests: dict[int, Any] = {}
         self._turns = [0] * len(scenario.requests)
         self._rejected: dict[int, None] = {}

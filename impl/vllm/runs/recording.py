@@ -17,6 +17,7 @@ from impl.harness.calls import (
     wrap,
 )
 from impl.harness.states import Held, States
+from impl.vllm.runs.requests import BEGIN_TURN
 from spec.record.quick import quick
 from spec.record.steps import EngineState, LoopBookState, RequestState, Status
 
@@ -32,7 +33,6 @@ _held = attrgetter(
 )
 """What is read of a request, in one call."""
 
-_BEGIN_TURN = "_update_request_as_session"
 _REFUSE_ROWS = "_reject_on_encoder_cache_embed_mismatch"
 
 
@@ -51,7 +51,7 @@ def record_calls(scheduler: Any, log: CallLog) -> None:
     )
     if hasattr(scheduler, _REFUSE_ROWS):
         record_rejections(scheduler, _REFUSE_ROWS, log)
-    if hasattr(scheduler, _BEGIN_TURN):
+    if hasattr(scheduler, BEGIN_TURN):
         _record_turns(scheduler, log)
 
 
@@ -60,7 +60,7 @@ _NO_PLACE = 1 << 10
 
 
 def _record_turns(scheduler: Any, log: CallLog) -> None:
-    method = getattr(scheduler, _BEGIN_TURN)
+    method = getattr(scheduler, BEGIN_TURN)
     session_of, update_of = argument(method, "session", 0), argument(method, "update", 1)
 
     def note(_: Any, args: Positional, kwargs: Named) -> None:
@@ -68,7 +68,7 @@ def _record_turns(scheduler: Any, log: CallLog) -> None:
         base = session.num_tokens - len(update_of(args, kwargs).prompt_token_ids)
         log.continued.append((log.indices[session.request_id], base))
 
-    wrap(scheduler, _BEGIN_TURN, note)
+    wrap(scheduler, BEGIN_TURN, note)
 
 
 class StateReader:
@@ -78,9 +78,18 @@ class StateReader:
         scheduler: the real scheduler.
         statuses: its class of statuses.
         indices: index of each request, by id.
+        is_encoder_decoder: whether its book is the one that keeps no entries.
     """
 
-    def __init__(self, scheduler: Any, statuses: Any, indices: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        scheduler: Any,
+        statuses: Any,
+        indices: Mapping[str, int],
+        *,
+        is_encoder_decoder: bool,
+    ) -> None:
+        self._keeps_entries = not is_encoder_decoder
         self._scheduler = scheduler
         self._indices = indices
         self._statuses: dict[Any, Status] = {
@@ -141,13 +150,12 @@ class StateReader:
 
     def _book(self) -> LoopBookState:
         book = self._scheduler.encoder_cache_manager
-        cached = getattr(book, "cached", None)
-        if cached is None:
+        if not self._keeps_entries:
             return self._states.book({}, (), book.num_free_slots, None)
         # Some releases keep the request of a reference with its feature.
         entries = {
             name: [holder if isinstance(holder, str) else holder[0] for holder in holders]
-            for name, holders in cached.items()
+            for name, holders in book.cached.items()
         }
         return self._states.book(
             entries, tuple(book.freeable), book.num_free_slots, book.num_freeable_slots

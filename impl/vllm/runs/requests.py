@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from impl.vllm.functions.objects import Builder, require
@@ -14,6 +14,9 @@ from spec.record.scenario import Continuation, Scenario, ScenarioRequest
 
 TOKEN = 1
 """Every token has this id: what is read where does not depend on it."""
+
+BEGIN_TURN = "_update_request_as_session"
+"""The scheduler's method that lets the next turn of a streaming request begin."""
 
 
 class RequestBuilder:
@@ -33,24 +36,42 @@ class RequestBuilder:
         self._extra = {"eos_token_id": None} if "eos_token_id" in parameters else {}
         self._streams = "resumable" in parameters
         update: Any = loaded.find("v1.request", "StreamingUpdate")
-        session: Any = getattr(
-            require(loaded, "v1.core.sched.scheduler", "Scheduler"),
-            "_update_request_as_session",
-            None,
-        )
-        self._streams &= update is not None and session is not None
-        # Releases up to 0.29 keep the first turn's limit, though the next one brings its own.
-        self._renews_limit = self._streams and "max_tokens" in session.__code__.co_names
+        self._update: Any = update
+        scheduler = require(loaded, "v1.core.sched.scheduler", "Scheduler")
+        self._streams &= update is not None and hasattr(scheduler, BEGIN_TURN)
+        self._keeps_limit: str | None = None
 
-    def missing(self, scenario: Scenario) -> str | None:
-        """Why the release cannot be given the requests; ``None`` when it can."""
+    def missing(self, scenario: Scenario, scheduler: Callable[[], Any]) -> str | None:
+        """Why the release cannot be given the requests; ``None`` when it can.
+
+        Args:
+            scenario: the requests.
+            scheduler: makes a scheduler of the release.
+        """
         if not self._streams and any(request.continuations for request in scenario.requests):
             return "its requests cannot be continued (streaming input)"
         for request in scenario.requests:
             limits = {request.max_tokens, *(turn.max_tokens for turn in request.continuations)}
-            if len(limits) > 1 and not self._renews_limit:
-                return "its streaming requests keep the first turn's max_tokens in all later ones"
+            if len(limits) > 1:
+                if self._keeps_limit is None:
+                    self._keeps_limit = self._ask_for_limit(scheduler())
+                return self._keeps_limit or None
         return None
+
+    def _ask_for_limit(self, scheduler: Any) -> str:
+        """Why a next turn's limit is not kept, though it brings its own; empty if it is.
+
+        Releases up to 0.29 keep that of the first turn.
+        """
+        session = self._make(0, 1, (), 1, 0, 0, resumable=True)
+        following = self._make(0, 1, (), 2, 0, 1, resumable=True)
+        try:
+            getattr(scheduler, BEGIN_TURN)(session, self._update.from_request(following))
+        except Exception as error:
+            return f"whether its streaming requests renew max_tokens cannot be asked: {error!r}"
+        if session.max_tokens == following.max_tokens:
+            return ""
+        return "its streaming requests keep the first turn's max_tokens in all later ones"
 
     def first_turn(self, index: int, source: ScenarioRequest, arrival: int) -> Any:
         """The request as it arrives.

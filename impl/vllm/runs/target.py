@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from impl.target import Runner
+from impl.target import AdapterError, Runner
 from impl.tensors import TensorSettings
 from impl.vllm.functions.objects import Builder, UnavailableError, require
 from impl.vllm.functions.target import VllmTarget
@@ -21,8 +21,21 @@ from impl.vllm.runs.rows import NumberedRows, TensorRows
 from impl.vllm.runs.runners import LoopGatherV1, LoopGatherV2, make_loop_gather
 from impl.vllm.runs.worker import Worker
 from spec.errors import InputError
-from spec.record.scenario import Scenario
+from spec.record.config import EngineConfig
+from spec.record.feature import Feature
+from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import Step
+
+_PROBE = Scenario(
+    EngineConfig(
+        max_num_batched_tokens=8, encoder_compute_budget=8, encoder_cache_size=8, num_kv_blocks=16
+    ),
+    (ScenarioRequest(4, (Feature(1, 2, "A"),)),),
+)
+"""One item, all of it resident when it is read."""
+
+_PROBE_CALLS = {"can_allocate", "allocate", "allocate_slots", "check_and_update_cache", "free"}
+"""Calls without which no release has run it to its end."""
 
 
 class VllmLoop:
@@ -43,6 +56,7 @@ class VllmLoop:
         self._loaded: Loaded = load(source)
         self._functions = VllmTarget(source)
         self._scheduler_class = scheduler_class
+        self._tried: set[Runner] = set()
         self._runners: dict[Runner, tuple[LoopGatherV1 | LoopGatherV2, WorkerOrder] | str] = {}
 
     @property
@@ -95,7 +109,10 @@ class VllmLoop:
                 f"{runner} reads {found[1].look_ahead} ahead for its drafter, not "
                 f"{config.gather_lookahead}"
             )
-        reason = self._schedulers.missing(config) or self._requests.missing(scenario)
+        schedulers = self._schedulers
+        reason = schedulers.missing(config) or self._requests.missing(
+            scenario, lambda: schedulers.example
+        )
         return reason or _missing_answers(scenario)
 
     def _runner(self, runner: Runner) -> tuple[LoopGatherV1 | LoopGatherV2, WorkerOrder] | str:
@@ -115,6 +132,30 @@ class VllmLoop:
         except UnavailableError as error:
             return str(error)
 
+    def _require_fit(self, runner: Runner) -> None:
+        """Run one item once, before the runner may be judged.
+
+        Raises:
+            AdapterError: nothing went wrong, and yet its calls or its rows were not seen.
+        """
+        if runner in self._tried:
+            return
+        self._tried.add(runner)
+        steps = list(self._engine(_PROBE, runner, None, record=True).steps())
+        if any(step.error is not None for step in steps):
+            return
+        calls = {call.method for step in steps for call in step.calls}
+        unseen = sorted(_PROBE_CALLS - calls)
+        reads = [step.worker.target for step in steps if step.kind == "pass" and step.worker]
+        if not unseen and not any(read.error for read in reads) and not any(r.rows for r in reads):
+            unseen = ["the rows of a resident item"]
+        if unseen:
+            self._tried.discard(runner)
+            raise AdapterError(
+                f"in a run of one item on {runner} these were never seen: {', '.join(unseen)}; how "
+                "this vLLM is driven here does not fit it"
+            )
+
     def engine(
         self,
         scenario: Scenario,
@@ -127,11 +168,18 @@ class VllmLoop:
 
         Raises:
             InputError: the scenario is not valid, or the release cannot run it.
+            AdapterError: our way of driving the release does not fit it.
         """
         scenario.validate()
         reason = self.missing(scenario, runner)
         if reason is not None:
             raise InputError(f"{self.name} cannot run the scenario on {runner}: {reason}")
+        self._require_fit(runner)
+        return self._engine(scenario, runner, tensors, record=record)
+
+    def _engine(
+        self, scenario: Scenario, runner: Runner, tensors: TensorSettings | None, *, record: bool
+    ) -> VllmEngine:
         gather, order = self._known_runner(runner)
         rows = NumberedRows() if tensors is None else TensorRows(tensors, self._merge)
         config = scenario.config

@@ -54,7 +54,8 @@ def _case(outcome: Outcome) -> TestCase:
     if verdict is None:
         case.result = [Skipped(text)]
     elif not verdict.passes:
-        kind = Error if verdict is Verdict.ERROR else Failure
+        # A failure is something that was seen; whatever could not be judged is an error.
+        kind = Failure if verdict is Verdict.REFUTED else Error
         told = f"{verdict.value}: {text}" if text else verdict.value
         case.result = [kind(told, verdict.value)]
     return case

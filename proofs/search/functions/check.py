@@ -208,9 +208,8 @@ class _Check:
             if (found_part, found_claim) == (part, claim)
         )
         reason = self._missing[part]
-        verdict: Verdict | None
         if reason is not None:
-            verdict = None
+            verdict = Verdict.VACUOUS
         elif fingerprints:
             verdict = Verdict.REFUTED
         elif part in self._failed:

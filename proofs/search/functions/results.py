@@ -70,7 +70,8 @@ class Result:
     Attributes:
         claim: id of the claim.
         part: the part.
-        verdict: ``None`` where the target has no such part.
+        verdict: ``VACUOUS`` also where the target has no such part; ``None`` where nothing was
+            asked of it.
         cases: cases given to the part.
         premises: cases among them in which the claim's premise happens.
         fingerprints: of the violations found.
