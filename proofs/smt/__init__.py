@@ -1,7 +1,8 @@
 """Formulas put to two solvers: an obligation is PROVED only if z3 and cvc5 both say so.
 
-In goes an obligation (premises, conclusion, witness, ablations: ``obligation.py``), out comes a
-verdict with the smallest counterexample, replayed on integers. ``vocabulary.py`` has what formulas
-are built of, ``solvers.py`` the solvers, ``main.py`` and ``run.py`` the command line of a group,
-``mutate.py`` changes to guards that a proof must notice. Knows ``spec`` only.
+In goes an obligation (premises, conclusion, witness, ablations: ``obligation.py``; the decorator
+that makes one of a function: ``theorem.py``), out comes a verdict with the smallest counterexample,
+replayed on integers. ``vocabulary.py`` has what formulas are built of, ``solvers.py`` the solvers,
+``main.py`` and ``run.py`` the command line of a group, ``mutate.py`` changes to guards that a proof
+must notice. Knows ``spec``, ``proofs.jobs`` and ``proofs.describe``.
 """

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import HASH_IS_CONTENT, counts
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq
 
 GROUP = Group("accounting")

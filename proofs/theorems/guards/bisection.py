@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import counts
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, ite
 
 GROUP = Group("bisection")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, instead, theorem, without
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.guards.scene import (
     AT_BOUNDARY_WITNESS,
@@ -18,7 +19,6 @@ from proofs.theorems.guards.scene import (
     realistic,
     tolerated,
 )
-from proofs.theorems.theorem import Group, changed, instead, theorem, without
 from spec.algebra import and_, eq, iff, implies, not_, or_
 from spec.rules import free as rules
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.guards.scene import (
     AT_BOUNDARY_WITNESS,
@@ -27,7 +28,6 @@ from proofs.theorems.guards.scene import (
     realistic,
     tolerated,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, iff, implies, max_, not_, or_
 
 GROUP = Group("clamping")

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     DRAFTS_ARE_PLACEHOLDERS,
@@ -39,7 +40,6 @@ from proofs.theorems.guards.scene import (
     freed,
     unread_from,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, implies, max_, not_
 from spec.rules import free as rules
 from spec.rules import geometry

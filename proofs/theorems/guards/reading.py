@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, theorem, without
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.guards.scene import (
     Span,
@@ -23,7 +24,6 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
-from proofs.theorems.theorem import Group, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, implies, max_, or_
 from spec.rules.scheduling import window_end
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     LOOK_AHEAD_NOT_NEGATIVE,
@@ -20,7 +21,6 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, not_
 from spec.rules import geometry
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import FEATURES_NOT_EMPTY
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, ite, min_, not_, or_
 from spec.rules import scheduling as rules
 from spec.rules.geometry import meets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     FEATURES_NOT_EMPTY,
@@ -17,7 +18,6 @@ from proofs.theorems.guards.scene import (
     inside,
     realistic,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, and_, iff, min_
 from spec.rules import geometry
 from spec.rules.geometry import Window

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import (
     FEATURES_NOT_EMPTY,
@@ -20,7 +21,6 @@ from proofs.theorems.guards.scene import (
     a_span,
     counts,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import IntTerm, and_, iff, ite, or_
 from spec.rules import free as rules
 from spec.rules import geometry

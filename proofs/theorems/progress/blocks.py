@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.progress.pairs import not_asked_before, same
 from proofs.theorems.progress.scene import (
@@ -24,7 +25,6 @@ from proofs.theorems.progress.scene import (
     WINDOW_REACHES,
     a_pair,
 )
-from proofs.theorems.theorem import Group, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, max_, min_, not_, or_
 from spec.rules.scheduling import aligned_chunk
 from spec.rules.stop_conditions import (

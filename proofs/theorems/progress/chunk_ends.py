@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.progress.scene import (
     ASKS_FOR_TOKENS,
@@ -14,7 +15,6 @@ from proofs.theorems.progress.scene import (
     STOPS,
     WINDOW_REACHES,
 )
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import IntTerm, and_, eq, iff, min_, not_
 from spec.rules.scheduling import has_room, limited_by_threshold, refused_cut
 from spec.rules.stop_conditions import (

@@ -9,10 +9,10 @@ drafter reads past the processed end, never more than its look-ahead (``toleranc
 from __future__ import annotations
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import LOOK_AHEAD_NOT_NEGATIVE
 from proofs.theorems.progress.scene import NAME
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, max_, min_, not_
 from spec.rules import free as rules
 from spec.rules import geometry

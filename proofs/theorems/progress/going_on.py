@@ -21,10 +21,10 @@ there, so that the sum is no measure; it is searched.
 from __future__ import annotations
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import FEATURES_NOT_EMPTY, SORTED_DISJOINT
 from proofs.theorems.progress.scene import ASKS_FOR_TOKENS, FITS_ALONE, NAME
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, max_, min_, not_, or_
 from spec.rules.scheduling import (
     aligned_chunk,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from proofs.smt.main import main_of_group
+from proofs.smt.theorem import Group
 from proofs.theorems.progress import blocks, chunk_ends, costs, going_on, pairs, settings
 from proofs.theorems.progress.scene import NAME
-from proofs.theorems.theorem import Group
 
 GROUP = Group(
     NAME, parts=(going_on.PART, pairs.PART, blocks.PART, chunk_ends.PART, settings.PART, costs.PART)

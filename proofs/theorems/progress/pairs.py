@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, theorem, without
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.progress.scene import (
     ASKS_FOR_TOKENS,
@@ -24,7 +25,6 @@ from proofs.theorems.progress.scene import (
     Pair,
     a_pair,
 )
-from proofs.theorems.theorem import Group, theorem, without
 from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, not_, or_
 from spec.rules.stop_conditions import (
     neighbours_near_the_end_stop,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
 from proofs.theorems.progress.pairs import same
 from proofs.theorems.progress.scene import FITS_ALONE, NAME, REACHED, a_pair
-from proofs.theorems.theorem import Group, changed, theorem, without
 from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_
 from spec.rules.releases import Shifts
 from spec.rules.scheduling import has_room

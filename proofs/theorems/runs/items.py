@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.runs.kept import Fault, Told, kept, shown
 from proofs.theorems.runs.variables import CROSS_ATTENTION, SIZES, sizes_not_negative
-from proofs.theorems.theorem import Group, changed, theorem
 from spec.algebra import BoolTerm, and_, implies, not_
 from spec.relation.cross_attention import (
     ItemMove,

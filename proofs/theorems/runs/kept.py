@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from proofs.smt.obligation import Ablation, Formula, Obligation
+from proofs.smt.theorem import Group, name_of
 from proofs.smt.vocabulary import Value, Vocabulary
 from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, World, sizes_not_negative
 from proofs.theorems.runs.witnesses import WITNESSES
-from proofs.theorems.theorem import Group, name_of
 from spec.algebra import BoolTerm, and_
 
 Told: TypeAlias = Mapping[str, Any]

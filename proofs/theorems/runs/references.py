@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from proofs.smt.main import main_of_group
+from proofs.smt.theorem import Group
 from proofs.theorems.runs import faults
 from proofs.theorems.runs.kept import Extra, Fault, Shown, Told, kept, shown
 from proofs.theorems.runs.variables import values
-from proofs.theorems.theorem import Group
 from spec.algebra import BoolTerm, and_, implies, not_
 from spec.claims import predicates as claims
 from spec.relation.invariants import (

@@ -10,10 +10,10 @@ flight; :mod:`spec.relation` says why one projection stands for all.
 from __future__ import annotations
 
 from proofs.smt.main import main_of_group
+from proofs.smt.theorem import Group
 from proofs.theorems.runs import faults
 from proofs.theorems.runs.kept import Extra, Told, kept, shown
 from proofs.theorems.runs.variables import values
-from proofs.theorems.theorem import Group
 from spec.algebra import BoolTerm, and_, implies
 from spec.claims import predicates as claims
 from spec.relation.invariants import (

@@ -13,11 +13,11 @@ from dataclasses import asdict, replace
 
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
+from proofs.smt.theorem import Group, changed, theorem
 from proofs.smt.vocabulary import Value, Vocabulary
 from proofs.theorems.runs import faults
 from proofs.theorems.runs.kept import Told, kept, shown
 from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, sizes_not_negative
-from proofs.theorems.theorem import Group, changed, theorem
 from spec.algebra import BoolTerm, and_, ite
 from spec.claims import predicates as claims
 from spec.relation.invariants import promises_fit, slots_are_sums
