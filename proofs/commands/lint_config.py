@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
+from impl.vllm.launch.source import from_directory
 from proofs.dossiers.settings import publish_judgement, require_release
 from proofs.report.machines.publish import MachineFiles, machine_options
 from proofs.settings.flags.arguments import NOT_MODELLED, read_config, setup_of
@@ -21,6 +22,7 @@ from proofs.settings.stuck.layouts import as_scenario
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.record.document import dumps_scenario
+from spec.rules.releases import ReadRules
 from spec.verdict import USAGE_EXIT_CODE, exit_code
 
 _Command: TypeAlias = Callable[..., None]
@@ -47,6 +49,12 @@ _SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
 
 @click.command("lint-config", cls=PastedCommand)
 @click.option("--release", help="Release of vLLM; the newest known when not given.")
+@click.option(
+    "--source",
+    "source_folder",
+    type=click.Path(path_type=Path),
+    help="Read the rules in this vLLM checkout, where they can be proved, instead of a release's.",
+)
 @_counted(
     "--max-num-batched-tokens",
     "--token-budget",
@@ -196,6 +204,7 @@ _SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
 @machine_options
 def lint_config(
     *,
+    source_folder: Path | None,
     config_file: Path | None,
     margin: int | None,
     cut_shift: int | None,
@@ -232,7 +241,8 @@ def lint_config(
             "whole_cut_shift": whole_cut_shift,
             "reservation": None if reserves is None else "insisting" if reserves else "yielding",
         }
-        setup = setup_of(arguments, {k: v for k, v in rules.items() if v is not None})
+        chosen = {name: value for name, value in rules.items() if value is not None}
+        setup = setup_of(arguments, chosen, _read_rules(source_folder, arguments))
         if report_folder is not None:
             require_release(setup)
         judgement = judge(setup)
@@ -253,3 +263,21 @@ def lint_config(
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
     sys.exit(exit_code([verdict]))
+
+
+def _read_rules(folder: Path | None, arguments: Mapping[str, Any]) -> ReadRules | None:
+    """The rules of a source; ``None`` where none is given.
+
+    Raises:
+        InputError: there is no vLLM in the folder, or a release is given besides.
+    """
+    if folder is None:
+        return None
+    if arguments.get("release") is not None:
+        raise InputError("--release and --source name two vLLMs; give one of them")
+    # The symbolic runs take seconds to import.
+    from proofs.source.code.recorders import OVERRIDES
+    from proofs.source.code.release import ReleaseSource
+    from proofs.source.passes.release_rules import rules_of_source
+
+    return rules_of_source(ReleaseSource(from_directory(folder).package, OVERRIDES))

@@ -31,6 +31,9 @@ class Setup:
         item_limits: the limits on a prompt's items as they were given, kind by kind, and such ones
             for a single item; ``None`` where they were not given like that.
         remarks: what a person should know besides the verdict, a sentence each.
+        unread: rules that are not known, though the settings depend on them, a sentence each.
+        is_read: whether the rules were read in a source, so that all else is taken to be as in the
+            newest release.
     """
 
     settings: Settings
@@ -39,6 +42,8 @@ class Setup:
     open_questions: tuple[Unknown, ...] = ()
     item_limits: tuple[str, str] | None = None
     remarks: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    is_read: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,23 +94,23 @@ def judge(setup: Setup) -> Judgement:
     """
     setup.settings.validate()
     _require_block(setup.settings, setup.rules)
-    reached: list[Stop] = []
-    missed: list[Stop] = []
-    for stop in stops(setup.settings, setup.rules):
-        (reached if _is_reached(stop, setup) else missed).append(stop)
-    open_questions = (
-        *setup.open_questions,
-        *(
-            Unknown(
-                OVERLAPPING,
-                f"{stop.name}: {stop.sentence}; this is so with --no-async-scheduling, and its "
-                "smallest prompt goes on where passes overlap",
-            )
-            for stop in missed
-        ),
-        *unknowns(setup.settings, setup.rules),
+    found = stops(setup.settings, setup.rules)
+    left_open = (*setup.open_questions, *unknowns(setup.settings, setup.rules))
+    if setup.unread:
+        guesses = (f"with {NEWEST}'s rules instead, {stop.name}: {stop.sentence}" for stop in found)
+        unread = tuple(Unknown("rules-known", sentence) for sentence in (*setup.unread, *guesses))
+        return Judgement((), (*unread, *left_open))
+    reached = tuple(stop for stop in found if _is_reached(stop, setup))
+    missed = (
+        Unknown(
+            OVERLAPPING,
+            f"{stop.name}: {stop.sentence}; this is so with --no-async-scheduling, and its "
+            "smallest prompt goes on where passes overlap",
+        )
+        for stop in found
+        if stop not in reached
     )
-    return Judgement(tuple(reached), open_questions)
+    return Judgement(reached, (*missed, *left_open))
 
 
 _REACHED_ANYHOW = ("item-never-fits", "padded-decode-above-threshold")
@@ -114,10 +119,19 @@ that the threshold cuts was seen on the releases, with both ways of scheduling."
 
 
 def _is_reached(stop: Stop, setup: Setup) -> bool:
-    """Whether an engine comes to the stuck state where its passes overlap, if they do."""
-    if not setup.settings.async_depth or stop.name in _REACHED_ANYHOW:
+    """Whether an engine comes to the stuck state where its passes overlap, if they do.
+
+    Rules that are no release's do not say who waits behind a request that can run no token: then
+    several requests must come to it either way.
+    """
+    if stop.name in _REACHED_ANYHOW:
         return True
-    return stand_still(stop.layout, setup.settings, setup.rules)
+    rules = [setup.rules]
+    if setup.release is None and len(stop.layout.prompts) > 1:
+        rules = [replace(setup.rules, stalled_head_ends_pass=ends) for ends in (False, True)]
+    elif not setup.settings.async_depth:
+        return True
+    return all(stand_still(stop.layout, setup.settings, choice) for choice in rules)
 
 
 def _require_block(settings: Settings, rules: ReleaseRules) -> None:

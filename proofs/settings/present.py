@@ -16,6 +16,7 @@ from proofs.settings.stuck.not_settled import OVERLAPPING
 from proofs.settings.stuck.safe import theorems
 from proofs.settings.stuck.settings import Settings
 from spec.record.document import dumps_scenario
+from spec.rules.releases import NEWEST
 from spec.verdict import Verdict
 
 JSON_SCHEMA_VERSION = 1
@@ -33,6 +34,9 @@ ASSUMPTIONS = (
 scheduled, which is left out where the engine schedules asynchronously; nobody is preempted for want
 of KV blocks; a request has one prompt; items of every size up to the largest may come, in any
 number and place."""
+
+ELSE_AS_NEWEST = f"all-else-as-in-{NEWEST}"
+"""Besides, where rules were read in a source: what is not read of its scheduler is unchanged."""
 
 WHOLE_BLOCKS = "states-at-block-boundaries"
 """Besides, where chunks are aligned and a drafter has several modules: states are kept at the
@@ -57,6 +61,7 @@ def lines_of(
 ) -> Iterator[str]:
     """The verdict in lines of text."""
     name = f"vLLM {setup.release}" if setup.release else "these rules"
+    name = "the vLLM of this source" if setup.is_read else name
     if judgement.verdict is Verdict.PROVED:
         yield f"cannot stall: no prompt stops {name} with these settings"
         yield "theorems: " + ", ".join(_safe_by(setup, judgement))
@@ -89,7 +94,8 @@ def _scheduling(settings: Settings) -> str:
 def _assumed(setup: Setup) -> tuple[str, ...]:
     overlaps = (OVERLAPPING,) if setup.settings.async_depth else ()
     blocks = (WHOLE_BLOCKS,) if reserves_at_boundaries(setup.settings, setup.rules) else ()
-    return (*(name for name in ASSUMPTIONS if name not in overlaps), *blocks)
+    read = (ELSE_AS_NEWEST,) if setup.is_read else ()
+    return (*(name for name in ASSUMPTIONS if name not in overlaps), *blocks, *read)
 
 
 def _safe_by(setup: Setup, judgement: Judgement) -> tuple[str, ...]:

@@ -189,6 +189,35 @@ RELEASES: dict[str, ReleaseRules] = {
 NEWEST = "0.33.0"
 
 
+@dataclass(frozen=True)
+class ReadRules:
+    """Rules that were read in a source.
+
+    Attributes:
+        rules: what was proved of the source; in all else the newest known release's rules.
+        missing: what could not be proved, a sentence each.
+    """
+
+    rules: ReleaseRules
+    missing: tuple[str, ...]
+
+
+def is_later(release: str) -> bool:
+    """Whether a release came after the newest that was looked at.
+
+    Raises:
+        InputError: no release is called so.
+    """
+    return _version(release) > Version(NEWEST)
+
+
+def _version(release: str) -> Version:
+    try:
+        return Version(release)
+    except InvalidVersion:
+        raise InputError(f"{release!r} is no release; give one like {NEWEST}") from None
+
+
 def rules_of(release: str) -> ReleaseRules:
     """The rules of a release.
 
@@ -200,10 +229,7 @@ def rules_of(release: str) -> ReleaseRules:
     """
     if release in RELEASES:
         return RELEASES[release]
-    try:
-        version = Version(release)
-    except InvalidVersion:
-        raise InputError(f"{release!r} is no release; give one like {NEWEST}") from None
+    version = _version(release)
     older = [name for name in RELEASES if Version(name) <= version]
     newer = [name for name in RELEASES if Version(name) >= version]
     if older and newer and _stop_alike(RELEASES[older[-1]], RELEASES[newer[0]]):

@@ -7,7 +7,7 @@ there: both are the token budget, or the largest item where that is more.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from proofs.settings.stuck.kinds import Unknown
 from proofs.settings.stuck.settings import Settings
 from spec.errors import InputError
 from spec.record.json_document import read_text
-from spec.rules.releases import NEWEST, rules_of
+from spec.rules.releases import NEWEST, ReadRules, is_later, rules_of
 
 _PARTIAL_PREFILL_SHARE = 0.04
 """Share of the longest prompt that becomes the threshold under concurrent partial prefills."""
@@ -111,18 +111,23 @@ POLICIES = ("fcfs", "priority")
 """What vLLM takes; another word must not pass for the default."""
 
 
-def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
+def setup_of(
+    given: Mapping[str, Any], overrides: Mapping[str, Any], source: ReadRules | None = None
+) -> Setup:
     """Settings and rules from arguments.
 
     Args:
         given: arguments by name (:data:`KNOWN`); missing ones are not given.
         overrides: fields of :class:`ReleaseRules` to put in place of the release's.
+        source: rules that were read in a source, instead of a release's.
 
     Raises:
         InputError: a fact is missing, contradictory or no number.
     """
     release = str(given.get("release") or NEWEST)
-    rules = replace(rules_of(release), **overrides)
+    is_unknown = source is None and is_later(release)
+    known = rules_of(NEWEST if is_unknown else release) if source is None else source.rules
+    rules = replace(known, **overrides)
     budget = required(
         given,
         "max_num_batched_tokens",
@@ -161,11 +166,36 @@ def setup_of(given: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setup:
         async_depth=0 if schedules_synchronously(given, release) else 1,
         sizes_follow_budget=cache is None and encoder is None,
     )
-    overridden = None if overrides else release
+    name = None if overrides or source is not None else release
     questions = (*questions, *_open(given, settings))
+    unread = tuple(_unread(settings, source))
+    if is_unknown:
+        sentence = (
+            f"the rules of vLLM {release} are not known, and {NEWEST} is judged in its place; give "
+            "its source (--source DIR), or the rules themselves (--margin, --cut-shift and so on)"
+        )
+        unread = () if overrides else (sentence,)
     return Setup(
-        settings, rules, overridden, questions, _item_limits(given), _not_settable(settings)
+        settings,
+        rules,
+        name,
+        questions,
+        _item_limits(given),
+        _not_settable(settings),
+        unread,
+        is_read=source is not None,
     )
+
+
+def _unread(settings: Settings, source: ReadRules | None) -> Iterator[str]:
+    """Rules that these settings depend on, and that the source does not show."""
+    if source is None:
+        return
+    yield from source.missing
+    if settings.threshold:
+        yield "whom the threshold on long prefills spares is not read in a source"
+    if settings.block_alignment:
+        yield "how chunks are aligned to blocks is not read in a source"
 
 
 def _not_settable(settings: Settings) -> tuple[str, ...]:
