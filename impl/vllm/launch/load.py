@@ -85,9 +85,9 @@ PATCHES: tuple[Patch, ...] = (
     ),
     Patch(
         "VllmConfig",
-        "built for a small text model on the CPU; a drafter is configured as ngram and renamed to "
-        "eagle, or to draft_model where only the gathers read ahead; asynchronous scheduling is "
-        "switched on, after the checks at start-up",
+        "built for a small text model on the CPU, whose class is ours; a drafter is configured as "
+        "ngram and renamed to eagle, or to draft_model where only the gathers read ahead; "
+        "asynchronous scheduling is switched on, after the checks at start-up",
         "a multimodal model and a drafter with a forward pass need weights and an accelerator",
         ("loop",),
     ),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,6 +36,34 @@ _MODEL = {
     "torch_dtype": "float32",
 }
 """A model that is never run; its configuration has to exist."""
+
+
+class OPTForCausalLM(torch.nn.Module):
+    """Stands for the model's class, of which a release asks what it can do.
+
+    Left alone, a release imports its own class in a process of its own for that, which takes nine
+    seconds and says of these points what this class says: text is generated, and nothing else. It
+    is never made. Releases keep the class's name, so that it has to be the architecture's.
+    """
+
+    def __init__(self, *, vllm_config: Any, prefix: str = "") -> None:
+        """Take what a release's model takes."""
+        super().__init__()
+
+    def embed_input_ids(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """Releases look for this method, and for the next one where they are old."""
+        raise NotImplementedError
+
+    get_input_embeddings = embed_input_ids
+
+    def forward(self, input_ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Releases look at the names of the parameters."""
+        raise NotImplementedError
+
+    def compute_logits(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """With this method a model generates text."""
+        raise NotImplementedError
+
 
 _MAX_TOKENS = 1 << 16
 _BLOCK_SIZE = 16
@@ -222,7 +249,7 @@ class Schedulers:
     def _build(self, kind: _Kind) -> Any:
         make = self._config
         if self._model is None:
-            self._model = _model(make, self._loaded.source.root, Path(self._folder.name))
+            self._model = _model(self._loaded, Path(self._folder.name))
         options: dict[str, Any] = {}
         if kind.num_drafts:
             # The one drafter that needs no model of its own; it is renamed below.
@@ -292,11 +319,12 @@ def _scheduler_config(make: Any) -> Any:
     return make.SchedulerConfig(**{name: v for name, v in options.items() if name in known})
 
 
-def _model(make: Any, root: Path, folder: Path) -> Any:
-    """The model's configuration; vLLM inspects the model's class in a process of its own."""
-    path = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(root)
+def _model(loaded: Loaded, folder: Path) -> Any:
+    """The model's configuration."""
+    registry = require(loaded, "model_executor.models.registry", "ModelRegistry")
+    make: Any = loaded.module("config")
     try:
+        registry.register_model(OPTForCausalLM.__name__, OPTForCausalLM)
         (folder / "config.json").write_text(json.dumps(_MODEL), encoding="utf-8")
         return make.ModelConfig(
             model=str(folder),
@@ -309,8 +337,3 @@ def _model(make: Any, root: Path, folder: Path) -> Any:
         raise UnavailableError(
             f"no model can be configured: {type(error).__name__}: {error}"
         ) from error
-    finally:
-        if path is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = path
