@@ -5,6 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Processes that tests run in; each takes whole files.
+WORKERS ?= auto
+
 .DELETE_ON_ERROR:
 .PHONY: verify test vllm lint crosshair nightly clean
 
@@ -19,7 +22,7 @@ verify: .venv/.base
 	exit $$code
 
 test: .venv/.base
-	$(BIN)/python -m pytest --hypothesis-profile=ci
+	$(BIN)/python -m pytest --hypothesis-profile=ci -n $(WORKERS) --no-loadscope-reorder
 
 # Adds what vLLM's own modules import, and fetches the releases that CI checks. vLLM itself is not
 # installed: its source is unpacked into the user's cache folder.

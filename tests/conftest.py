@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
+from xdist.remote import Producer
 
 from impl.target import FunctionTarget
 from impl.targets.functions import ReferenceTarget
@@ -21,6 +22,7 @@ from spec.functions.findings import Finding
 from spec.functions.monitor import check, check_runners_agree
 from spec.record.feature import Feature
 from tests.support.chromium import NO_BROWSER, chromium
+from tests.support.sharing_out import WholeFiles, longest_first
 
 CUDA_UNTESTED = (
     "CUDA WAS NOT TESTED: no CUDA device here; every test that takes a device ran on cpu only"
@@ -50,6 +52,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
         cuda = ["cuda"] if torch.cuda.is_available() else []
         metafunc.parametrize("device", ["cpu", *cuda])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    items[:] = longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Give each process whole files, whatever ``--dist`` says."""
+    return WholeFiles(config, log)
 
 
 def _untested() -> list[str]:

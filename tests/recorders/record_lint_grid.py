@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 from typing import Any
 
 from proofs.recorded import FOLDER
@@ -22,9 +20,9 @@ from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.rules.releases import RELEASES
 from spec.verdict import Verdict
+from tests.support.releases import ask
 
 FILE = FOLDER / "lint_grid.json"
-ROOT = Path(__file__).parents[2]
 SEED = 7
 _OFTEN = {"0.32.0": (120, 50), "0.33.0": (120, 50)}
 _ELSE = (40, 25)
@@ -95,29 +93,19 @@ def disagrees(verdict: Verdict, entry: dict[str, Any]) -> bool:
     return (verdict is Verdict.PROVED and stopped) or (verdict is Verdict.REFUTED and not stopped)
 
 
+_ASK = """
+import json, sys
+from tests.recorders.record_lint_grid import SEED, observe
+release, *numbers = sys.argv[1:]
+print("RESULT" + json.dumps(observe(release, SEED, *map(int, numbers))))
+"""
+
+
 def observed_apart(
     release: str, cells: int, probes: int, async_depth: int = 0
 ) -> list[dict[str, Any]]:
-    """What the release does with the first so many cells, from a process of its own.
-
-    Raises:
-        InputError: the process failed.
-    """
-    code = (
-        "import json, sys; from tests.recorders.record_lint_grid import *;"
-        "print('RESULT' + json.dumps(observe(sys.argv[1], SEED, *map(int, sys.argv[2:]))))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, release, str(cells), str(probes), str(async_depth)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    if done.returncode:
-        raise InputError(f"vllm {release}: {done.stderr}")
-    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
-    found: list[dict[str, Any]] = json.loads(line.removeprefix("RESULT"))
+    """What the release does with the first so many cells, from a process that holds it."""
+    found: list[dict[str, Any]] = ask(release, _ASK, str(cells), str(probes), str(async_depth))
     return found
 
 

@@ -9,15 +9,14 @@ Runs every recorded scenario on each release, in a process of its own, and write
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from proofs.recorded import FOLDER
 from spec.functions.case_files import write_atomically
 from spec.record import document
 from spec.relation.runs.outside import outside_the_proof, why_not_covered
+from tests.support.releases import ask
 
 RECORDED = FOLDER
 FILE = RECORDED / "relation.json"
@@ -58,19 +57,16 @@ def differences(release: str) -> dict[str, Any]:
     return {"inside": inside, "outside": outside}
 
 
+_ASK = """
+import json, sys
+from tests.recorders.record_relation import differences
+print("RESULT" + json.dumps(differences(sys.argv[1])))
+"""
+
+
 def differences_apart(release: str) -> dict[str, Any]:
-    """The same, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.recorders.record_relation", "--one", release],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
-    if not lines:
-        raise RuntimeError(f"{release}: {done.stderr[-2000:]}")
-    found: dict[str, Any] = json.loads(lines[-1].removeprefix("RESULT"))
+    """The same, from a process that holds this release."""
+    found: dict[str, Any] = ask(release, _ASK)
     return found
 
 
@@ -81,11 +77,8 @@ def text_of(releases: tuple[str, ...]) -> str:
 
 
 def main() -> int:
-    """Write, compare, or print one release; the exit code."""
+    """Write or compare; the exit code."""
     named = tuple(one for one in sys.argv[1:] if not one.startswith("--"))
-    if "--one" in sys.argv[1:]:
-        print("RESULT" + json.dumps(differences(named[0])))
-        return 0
     text = text_of(named or RELEASES)
     if "--check" in sys.argv[1:]:
         return int(text != FILE.read_text(encoding="utf-8"))

@@ -1,13 +1,11 @@
-"""Record what the releases show, from the JSON files of the two commands; never by hand.
+"""Record what the releases show, from what the commands of ``.ci/run`` write; never by hand.
 
-    mkdir -p build
-    for release in 0.23.0 0.24.0 0.33.0; do
-        residency prove --source-of $release --json build/source-$release.json
-        residency check --target vllm --release $release --json build/function-$release.json
-    done
-    python -m tests.recorders.record_releases build [--check]
+    .ci/run source_of_old source_of_middle source_of_new functions loops
+    python -m tests.recorders.record_releases build/releases [--check]
 
 ``--check`` compares with the record instead of writing it, and exits with 1 where they differ.
+``--violated FILE`` only looks whether one of the files names a violation, and exits with 1 where it
+does not.
 """
 
 from __future__ import annotations
@@ -61,15 +59,22 @@ def _part(obligation: dict[str, Any]) -> str:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Summaries of every release with both files in the folder."""
+    """Summaries of every release with its files in the folder."""
     found: dict[str, Any] = {}
     for source_file in sorted(folder.glob("source-*.json")):
         release = source_file.stem.removeprefix("source-")
-        function_file = folder / f"function-{release}.json"
-        source = json.loads(source_file.read_text(encoding="utf-8"))
-        function = json.loads(function_file.read_text(encoding="utf-8"))
+        source, function = (
+            json.loads((folder / f"{kind}-{release}.json").read_text(encoding="utf-8"))
+            for kind in ("source", "function")
+        )
         found[release] = summary_of(source, function)
     return found
+
+
+def names_a_violation(file: Path) -> bool:
+    """Whether a result of a file that one of the commands wrote is refuted."""
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return any(_is(result, "REFUTED") for result in data.get("obligations") or data["results"])
 
 
 def main() -> int:
@@ -77,7 +82,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--violated", action="store_true")
     arguments = parser.parse_args()
+    if arguments.violated:
+        if not names_a_violation(arguments.folder):
+            print(f"{arguments.folder}: names no violation", file=sys.stderr)
+            return 1
+        return 0
     found = read(arguments.folder)
     if not found:
         print(f"{arguments.folder}: no source-RELEASE.json here", file=sys.stderr)

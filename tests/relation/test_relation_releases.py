@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.ledger.outside import FOLLOWS, MEANING, RECORDED, rows
 from tests.recorders.record_relation import FILE, RELEASES, differences_apart
+from tests.support.releases import require_release
 
 FIXED_LATER = {
     "advance: looks-through-the-window": "0.32.0",
@@ -35,8 +34,7 @@ def _number(release: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("release", ["0.23.0", "0.33.0"])
 def test_a_release_leaves_the_relation_as_recorded(release: str) -> None:
     """Wrong: a release is said to lie in the proof, or outside it, and does not."""
-    if find_spec("transformers") is None or unpacked(cache_folder(), release) is None:
-        pytest.skip(f"vllm {release} was not fetched; run `make vllm`")
+    require_release(release)
     # Scenarios that were recorded since are for the next recording of this file.
     recorded, shown = _recorded()[release], differences_apart(release)
     names = {*recorded["inside"], *recorded["outside"]}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -15,21 +12,16 @@ from proofs.drive.memory import Held, held_after
 from spec.claims.witnesses import TWO_ITEMS
 from spec.monitor.monitor import LoopMonitor
 from spec.record.scenario import Scenario
-from tests.vllm.test_vllm_loop import needs
-
-ROOT = Path(__file__).parents[2]
+from tests.support.releases import ask, require_release
 
 OBSERVE = """
 import json, sys
-from dataclasses import asdict
 from impl.vllm.runs.target import VllmLoop
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.drive.memory import held_after
 
 target = VllmLoop(unpacked(cache_folder(), sys.argv[1]))
-held = list(held_after(target, [25, 50, 100]))
-assert [dict(one.objects) for one in held] == [dict(held[0].objects)] * 3, held
-print("HELD", held)
+print("RESULT" + json.dumps([dict(held.objects) for held in held_after(target, [25, 50, 100])]))
 """
 
 
@@ -76,13 +68,6 @@ def test_kept_traces_are_seen() -> None:
 @pytest.mark.vllm
 def test_a_release_leaves_nothing_behind() -> None:
     """Else its schedulers, requests or our hooks on them stay, run after run."""
-    needs("0.33.0")
-    done = subprocess.run(
-        [sys.executable, "-c", OBSERVE, "0.33.0"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "HELD" in done.stdout
+    require_release("0.33.0")
+    first, second, third = ask("0.33.0", OBSERVE)
+    assert first == second == third

@@ -9,7 +9,6 @@ import pytest
 
 from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.fetch import CI_RELEASES
-from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.describe.scenarios import describe_scenario
 from proofs.settings.judge import Setup, judge
 from proofs.settings.stuck.layouts import as_scenario
@@ -24,6 +23,7 @@ from tests.support.lint_grid import (
     stops,
     telling_settings,
 )
+from tests.support.releases import require_release
 
 SEED = 5
 _CELLS = reference_cells(SEED, 26 * len(SWITCHES))
@@ -103,8 +103,7 @@ def test_rules_of_another_release_disagree_with_what_it_did(release: str) -> Non
 @pytest.mark.parametrize("release", CI_RELEASES)
 def test_release_does_what_was_recorded_of_it(release: str) -> None:
     """Wrong: the record is of another program, and what it says of lint-config too."""
-    if unpacked(cache_folder(), release) is None:
-        pytest.skip(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
+    require_release(release)
     drawn = 3
     seen = observed_apart(release, drawn, extent(release)[1])
     kept = RECORDED[release][: len(seen)]

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from impl.target import RUNNERS
 from impl.targets.runs import ReferenceLoop
-from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.run.record import record
 from spec.claims.on_runs import loop_claim
 from spec.monitor.monitor import LoopMonitor
 from spec.record.document import dumps_scenario
 from tests.recorders.record_found import FOLDER, files
+from tests.support.releases import ask, require_release
 from tests.support.vllm_found_faults import FOUND, RELEASE, FoundFault
 from tests.vllm.test_vllm_loop import OBSERVE
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def observed() -> list[dict[str, dict[str, object]]]:
     """What each scenario shows on the release; one process for all."""
-    if find_spec("transformers") is None or unpacked(cache_folder(), RELEASE) is None:
-        pytest.skip(f"vllm {RELEASE} was not fetched; run `make vllm`")
-    done = subprocess.run(
-        [sys.executable, "-c", OBSERVE, RELEASE],
-        input=json.dumps([(dumps_scenario(fault.scenario), False) for fault in FOUND]),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
-    result: list[dict[str, dict[str, object]]] = json.loads(line.removeprefix("RESULT"))
+    require_release(RELEASE)
+    inputs = [(dumps_scenario(fault.scenario), False) for fault in FOUND]
+    result: list[dict[str, dict[str, object]]] = ask(RELEASE, OBSERVE, given=json.dumps(inputs))
     return result
 
 

@@ -1,30 +1,22 @@
-"""Real releases in the closed loop: the public faults show where they are, and nowhere else.
-
-Each release runs in a process of its own, because a process can hold only one.
-"""
+"""Real releases in the closed loop: the public faults show where they are, and nowhere else."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
 from impl.faults.scenarios import MISS_OF_DRAFTER
 from impl.vllm.launch.fetch import CI_RELEASES
-from impl.vllm.launch.source import cache_folder, cached_releases, unpacked
 from impl.vllm.launch.worker_order import worker_order
 from spec.claims.witnesses import FULL_CACHE, TWO_ITEMS
 from spec.record.document import dumps_scenario
 from spec.record.scenario import Scenario
+from tests.recorders import record_picture
+from tests.support.releases import ask, require_release
 from tests.support.vllm_loop_faults import RECORDED, RecordedFault
-
-ROOT = Path(__file__).parents[2]
 
 OBSERVE = """
 import json, sys
@@ -69,18 +61,6 @@ print("RESULT" + json.dumps(found))
 """
 
 
-def present() -> tuple[str, ...]:
-    """Releases that were fetched; `residency sweep` is for those beyond the few tested here."""
-    return tuple(
-        release for release in cached_releases() if unpacked(cache_folder(), release) is not None
-    )
-
-
-def needs(release: str) -> None:
-    if find_spec("z3") is None or release not in present():
-        pytest.skip(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
-
-
 PLAIN: tuple[tuple[Scenario, bool], ...] = (
     (TWO_ITEMS, False),
     (TWO_ITEMS, True),
@@ -94,17 +74,7 @@ def observed(release: str) -> list[dict[str, dict[str, object]]]:
     inputs = [(dumps_scenario(fault.scenario), False) for fault in RECORDED]
     inputs += [(dumps_scenario(scenario), with_tensors) for scenario, with_tensors in PLAIN]
     inputs += [(dumps_scenario(MISS_OF_DRAFTER), False)]
-    done = subprocess.run(
-        [sys.executable, "-c", OBSERVE, release],
-        input=json.dumps(inputs),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT"))
-    result: list[dict[str, dict[str, object]]] = json.loads(line.removeprefix("RESULT"))
+    result: list[dict[str, dict[str, object]]] = ask(release, OBSERVE, given=json.dumps(inputs))
     return result
 
 
@@ -119,7 +89,7 @@ def is_affected(fault: RecordedFault, release: str) -> bool:
 @pytest.mark.parametrize("release", CI_RELEASES)
 def test_public_faults_show_where_they_are_and_nowhere_else(release: str) -> None:
     """Else a fault that is there goes unseen, or a release without it is blamed."""
-    needs(release)
+    require_release(release)
     wrong = []
     for fault, runs in zip(RECORDED, observed(release), strict=False):
         for runner, run in runs.items():
@@ -136,7 +106,7 @@ def test_public_faults_show_where_they_are_and_nowhere_else(release: str) -> Non
 @pytest.mark.parametrize("release", ["0.33.0"])
 def test_the_newest_release_is_clean_on_plain_runs(release: str) -> None:
     """Else the harness itself breaks claims: orders, gathers, tensors or what it records."""
-    needs(release)
+    require_release(release)
     plain = observed(release)[len(RECORDED) : len(RECORDED) + len(PLAIN)]
     assert [run.get("ending") for runs in plain for run in runs.values()] == ["idle"] * 6
     assert [run["claims"] for runs in plain for run in runs.values()] == [[]] * 6
@@ -146,7 +116,7 @@ def test_the_newest_release_is_clean_on_plain_runs(release: str) -> None:
 @pytest.mark.parametrize("release", ["0.33.0"])
 def test_a_draft_model_reads_ahead_of_a_scheduler_that_does_not(release: str) -> None:
     """Wrong: a drafter that a release accepts is refused, though its runners miss what it reads."""
-    needs(release)
+    require_release(release)
     runs = observed(release)[-1]
     assert {runner: run.get("errors") for runner, run in runs.items()} == {
         runner: ["Encoder cache miss for A."] for runner in ("V1", "V2")
@@ -157,11 +127,18 @@ def test_a_draft_model_reads_ahead_of_a_scheduler_that_does_not(release: str) ->
 @pytest.mark.parametrize("release", CI_RELEASES)
 def test_the_workers_order_is_read_from_the_source(release: str) -> None:
     """Else loop claims would be judged on an order that the release's runner does not have."""
-    needs(release)
-    source = unpacked(cache_folder(), release)
-    assert source is not None
+    source = require_release(release)
     for runner in ("V1", "V2"):
         order = worker_order(source, runner)
         assert not isinstance(order, str), order
         known = [duty for duty in order.duties if duty != "payload"]
         assert known == ["forget", "free", "add", "update", "encode"]
+
+
+@pytest.mark.vllm
+def test_the_run_that_is_drawn_is_the_releases_own() -> None:
+    """Wrong: the first picture that a reader sees is of another program."""
+    require_release(record_picture.RELEASE)
+    code = "import json; from tests.recorders.record_picture import text; "
+    text = ask(record_picture.RELEASE, f"{code}print('RESULT' + json.dumps(text()))")
+    assert text == record_picture.RECORD.read_text(encoding="utf-8")

@@ -1,7 +1,4 @@
-"""Real releases as targets: what they are known to do shows, and nothing else does.
-
-Each release runs in a process of its own, because a process can hold only one.
-"""
+"""Real releases as targets: what they are known to do shows, and nothing else does."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import os
 import subprocess
 import sys
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +24,7 @@ from spec.functions.cases import BookCase, BookOperation, Case, FreeCase, Progre
 from spec.functions.findings import Finding, finding
 from spec.record.feature import Feature
 from tests.support.ready_runs import run_ready_tests
+from tests.support.releases import ask, require_release
 
 ROOT = Path(__file__).parents[2]
 X, Y, Z = (Feature(0, 4, name) for name in "XYZ")
@@ -145,11 +142,6 @@ def cases() -> dict[str, Case]:
     }
 
 
-def require_release(release: str) -> None:
-    if unpacked(cache_folder(), release) is None or find_spec("transformers") is None:
-        pytest.skip(f"NOT CHECKED: vllm {release} is not at hand; run `make vllm`")
-
-
 def run_python(script: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", script, *arguments],
@@ -165,11 +157,8 @@ def run_python(script: str, *arguments: str, given: str = "") -> subprocess.Comp
 @cache
 def observed(release: str) -> tuple[tuple[str, str, Finding], ...]:
     given = json.dumps({name: dumps(case) for name, case in cases().items()})
-    result = run_python(OBSERVE, release, given=given)
-    assert result.returncode == 0, result.stderr
-    line = next(line for line in result.stdout.splitlines() if line.startswith("RESULT"))
     found: list[tuple[str, str, Finding]] = []
-    for name, part, data in json.loads(line.removeprefix("RESULT")):
+    for name, part, data in ask(release, OBSERVE, given=given):
         text = json.dumps({"schema": 1, "case": data["case"], "findings": [data]})
         found.append((name, part, loads(text).findings[0]))
     return tuple(found)
