@@ -21,7 +21,7 @@ from proofs.explore.chunk import (
 )
 from proofs.explore.scope import scope_named
 from proofs.jobs.progress import ReportProgress
-from proofs.jobs.terminal import worker_processes
+from proofs.jobs.workers import worker_processes
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.model.claims import CLAIMS

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from proofs.describe.visible import error_line, print_lines
+from proofs.jobs.processes import JobError
 from spec.errors import InputError
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
@@ -47,7 +48,8 @@ def code_of(command: Callable[[], Any]) -> int:
         command: what to do.
     """
     terminated: list[int] = []
-    with _sigterm_interrupts(terminated):
+    interrupted: list[int] = []
+    with _noted_interrupts(interrupted), _sigterm_interrupts(terminated):
         try:
             try:
                 result = command()
@@ -55,6 +57,8 @@ def code_of(command: Callable[[], Any]) -> int:
             except SystemExit as ending:
                 code = _code_of_exit(ending)
             _flush()
+            if interrupted and code != INTERRUPTED_EXIT_CODE:
+                return _end("Interrupted.", INTERRUPTED_EXIT_CODE)
             return code
         except _OF_CLICK:
             raise
@@ -87,6 +91,8 @@ def _line_and_code(error: Exception) -> tuple[str, int]:
             why = "out of memory; give it more, or ask for less at once (fewer examples or workers)"
         case BrokenProcessPool():
             why = "a worker process ended early: it was killed, or ran out of memory"
+        case JobError():
+            why = str(error)
         case OSError(errno=errno.ENOSPC):
             _silence()
             why = f"{error.filename or 'output'}: no space left to write to"
@@ -134,6 +140,32 @@ def _silence() -> None:
         except OSError:
             with suppress(OSError, ValueError):  # Not every stream is a file.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def _noted_interrupts(interrupted: list[int]) -> Iterator[None]:
+    """Note each Ctrl-C that nobody else handles, and raise what Python raises.
+
+    The exception is lost where it is raised in a callback or while an object is taken away, and the
+    command goes on; so that what it returns is not all that tells.
+
+    Args:
+        interrupted: gets the signal's number when it comes.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupted.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

@@ -1,24 +1,25 @@
 """Run jobs side by side, each in a process of its own: a process can hold only one vLLM.
 
 A job is a function of a module and its argument. What it prints is not shown: releases greet and
-warn as they please. Only the end of it is told when a process dies without an answer.
+warn as they please. Only the end of it is told when a process dies without an answer. A job that
+hangs is ended, one that takes more memory than it may breaks down, and none outlives this process.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
+import resource
 import sys
-import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from impl.temporary import temporary_folder
+from proofs.jobs.workers import WorkerContext, WorkerProcess, end_with_parent
 from spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +33,27 @@ Work: TypeAlias = Callable[[ArgumentT, "ReportProgress", ShouldStop], AnswerT]
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _LONGEST_LAST_WORDS = 300
+
+
+class JobError(Exception):
+    """A job broke down, was killed or hung, so that nothing is known of what it was about."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may take.
+
+    Attributes:
+        seconds_of_silence: after so long without progress a job is taken to hang. It is far more
+            than the longest step takes on a busy machine.
+        num_bytes: memory of its own that a job may have; by default what the machine has.
+    """
+
+    seconds_of_silence: float = 1800
+    num_bytes: int = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+_NO_MORE = Limits()
 
 
 @dataclass(frozen=True)
@@ -54,18 +76,28 @@ class Answer(Generic[AnswerT]):
         """What it returned.
 
         Raises:
-            InputError: its input was wrong, or it broke down.
+            InputError: its input was wrong.
+            JobError: it broke down.
         """
+        if self.refused is not None:
+            raise InputError(f"{name}: {self.refused}")
         if self.value is None:
-            raise InputError(f"{name}: {self.refused or self.failed}")
+            raise JobError(f"{name}: {self.failed}")
         return self.value
 
 
 @dataclass
 class _Running:
     index: int
-    process: SpawnProcess
+    process: WorkerProcess
     log: Path
+    limits: Limits
+    last_sign: float = field(default_factory=time.monotonic)
+    activity: str = "starting"
+
+    @property
+    def hangs(self) -> bool:
+        return time.monotonic() - self.last_sign > self.limits.seconds_of_silence
 
 
 @dataclass
@@ -92,6 +124,7 @@ def run_jobs(
     report_progress: ReportProgress | None = None,
     should_stop: ShouldStop | None = None,
     at_once: int | None = None,
+    limits: Limits = _NO_MORE,
 ) -> Iterator[Answer[AnswerT]]:
     """Run a function on each argument; the answers in the order in which they come.
 
@@ -104,14 +137,15 @@ def run_jobs(
         should_stop: asked again and again. Once it says yes, no further job starts, and those that
             run are asked to stop.
         at_once: processes at once; as many as the machine has cores by default.
+        limits: what each job may take.
     """
-    context = multiprocessing.get_context("spawn")
+    context = WorkerContext()
     stop = context.Event()
     progress = _Progress(names, report_progress or (lambda *_: None))
     limit = at_once or os.cpu_count() or 1
     left = list(range(len(arguments)))
     running: dict[Connection, _Running] = {}
-    with tempfile.TemporaryDirectory(prefix="residency-jobs-") as folder:
+    with temporary_folder("jobs") as folder:
         try:
             while left or running:
                 if should_stop is not None and should_stop():
@@ -123,12 +157,12 @@ def run_jobs(
                     ours, theirs = context.Pipe(duplex=False)
                     process = context.Process(
                         target=_serve,
-                        args=(theirs, stop, log, work, arguments[index]),
+                        args=(theirs, stop, log, limits.num_bytes, work, arguments[index]),
                         daemon=True,
                     )
-                    _start(process)
+                    process.start()
                     theirs.close()
-                    running[ours] = _Running(index, process, log)
+                    running[ours] = _Running(index, process, log, limits)
                 for connection in wait(list(running), _SECONDS_BETWEEN_LOOKS):
                     assert isinstance(connection, Connection)
                     answer = _hear(connection, running[connection], progress)
@@ -137,19 +171,21 @@ def run_jobs(
                         connection.close()
                         progress.tell(answer.index, "done", 1, 1)
                         yield answer
+                for connection in [c for c, job in running.items() if job.hangs]:
+                    job = running.pop(connection)
+                    job.process.kill()
+                    job.process.join()
+                    connection.close()
+                    yield Answer(job.index, failed=_why_ended(job))
         finally:
             for job in running.values():
-                job.process.terminate()
+                job.process.kill()  # One that hangs might not hear anything milder.
                 job.process.join()
 
 
-def _start(process: SpawnProcess) -> None:
-    """Start it with Ctrl-C blocked: a terminal sends it to all, and only we may answer to it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _why_ended(job: _Running) -> str:
+    seconds = f"{job.limits.seconds_of_silence:g} s"
+    return f"ended after {seconds} without progress, at: {job.activity}"
 
 
 def _hear(connection: Connection, job: _Running, progress: _Progress) -> Answer[Any] | None:
@@ -161,6 +197,9 @@ def _hear(connection: Connection, job: _Running, progress: _Progress) -> Answer[
         return Answer(job.index, failed=f"its process ended early {_how_it_ended(job)}")
     match kind:
         case "progress":
+            activity, done, total = content
+            job.last_sign = time.monotonic()
+            job.activity = f"{activity} ({done} of {total})"
             progress.tell(job.index, *content)
             return None
         case "done":
@@ -185,10 +224,15 @@ def _serve(
     connection: Connection,
     stop: Event,
     log: Path,
+    num_bytes: int,
     work: Work[Any, Any],
     argument: Any,
 ) -> None:
     """Do the work in this process, and send what comes of it."""
+    end_with_parent()
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = num_bytes if hard == resource.RLIM_INFINITY else min(num_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -203,4 +247,4 @@ def _serve(
     except InputError as error:
         connection.send(("refused", str(error)))
     except Exception as error:
-        connection.send(("failed", f"{type(error).__name__}: {error}"))
+        connection.send(("failed", f"{type(error).__name__}: {error}".removesuffix(": ")))

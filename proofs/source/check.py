@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from impl.target import RUNNERS
-from proofs.jobs.terminal import worker_processes
+from proofs.jobs.workers import worker_processes
 from proofs.smt.solvers import Answer
 from proofs.source.ask.piece import RULE, Piece
 from proofs.source.ask.reduced import reduced

@@ -22,7 +22,7 @@ from proofs.explore.chunk import ChunkResult, Found, Job, explore_chunk, merge, 
 from proofs.explore.present import report_to_json
 from proofs.explore.search import ExploreReport, ExploreSettings, confirm, run_exploration
 from proofs.explore.unseen import UNSEEN
-from proofs.jobs.terminal import worker_processes
+from proofs.jobs.workers import worker_processes
 from proofs.recorded import FOLDER
 from spec.functions.case_files import write_atomically
 from spec.model.rules import FAULTY_RULES

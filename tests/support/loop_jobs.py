@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proofs.jobs.processes import ShouldStop
@@ -30,4 +32,19 @@ def any_end(how: str, report_progress: ReportProgress, should_stop: ShouldStop) 
             while not should_stop():
                 time.sleep(0.05)
             return "stopped"
+        case "hang":
+            time.sleep(3600)
+        case "take all memory":
+            kept = []
+            while True:
+                kept.append(bytearray(1 << 26))
     return f"did {how}"
+
+
+def hold(file: str, report_progress: ReportProgress, should_stop: ShouldStop) -> None:
+    """Lock a file, say so with a second one beside it, and never end."""
+    with Path(file).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        Path(f"{file}.at-work").touch()
+        while True:
+            time.sleep(3600)

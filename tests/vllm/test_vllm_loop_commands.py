@@ -49,7 +49,6 @@ from spec.record.scenario import Scenario
 from spec.record.steps import Step
 from spec.verdict import Verdict, exit_code
 from tests.recorders.record_scenarios import files
-from tests.support.loop_jobs import any_end
 from tests.support.reference_as_vllm import run_here
 from tests.support.scheduler_jobs import refusals
 
@@ -63,43 +62,6 @@ FEW = LoopCheckSettings(claims=CLAIMS, examples=40)
 def never() -> bool:
     """Nobody asks to stop."""
     return False
-
-
-# Processes
-
-
-def test_each_job_answers_in_its_own_way() -> None:
-    """One that breaks down or dies would take the others with it, or pass for one that ended."""
-    ends = ["well", "refuse", "break down", "die"]
-    told: list[str] = []
-    answers = {
-        ends[answer.index]: answer
-        for answer in run_jobs(
-            any_end, ends, ends, report_progress=lambda activity, *_: told.append(activity)
-        )
-    }
-    assert answers["well"].value == "did well"
-    assert answers["refuse"].refused == "wrong on purpose"
-    assert answers["break down"].failed == "ZeroDivisionError: on purpose"
-    assert answers["die"].failed == "its process ended early (exit code 7): the last words"
-    assert "well: well" in told
-    with pytest.raises(InputError, match="die: its process ended early"):
-        answers["die"].require("die")
-
-
-def test_jobs_that_are_stopped_return_what_they_have() -> None:
-    """Ctrl-C would lose everything, or be waited for in vain; and no further job may start."""
-    asked = iter([False, False])
-    answers = list(
-        run_jobs(
-            any_end,
-            ["wait", "well"],
-            ["first", "second"],
-            should_stop=lambda: next(asked, True),
-            at_once=1,
-        )
-    )
-    assert [answer.value for answer in answers] == ["stopped"]
 
 
 # Comparing

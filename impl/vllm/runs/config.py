@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from impl.target import Runner
+from impl.temporary import temporary_folder
 from impl.vllm.functions.objects import UnavailableError, require
 from impl.vllm.launch.load import Loaded
 from spec.record.config import EngineConfig
@@ -128,7 +128,7 @@ class Schedulers:
         }
         self._model: Any = None
         # It stays as long as this process does: releases look at it again and again.
-        self._folder = tempfile.TemporaryDirectory(prefix="residency-model-")
+        self._folder = temporary_folder("model")
         self._classes = {
             False: self._class("v1.core.sched.scheduler", "Scheduler"),
             True: self._class("v1.core.sched.async_scheduler", "AsyncScheduler"),
