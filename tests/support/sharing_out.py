@@ -21,6 +21,7 @@ _ASKING = (
     "tests/relation/test_relation_releases.py",
     "tests/search/test_memory.py",
     "tests/settings/test_lint_grid.py",
+    "tests/settings/test_lint_overlapping.py",
     "tests/vllm/test_vllm_found.py",
     "tests/vllm/test_vllm_loop.py",
     "tests/vllm/test_vllm_target.py",
