@@ -1,6 +1,7 @@
-"""What closes each claim, as plain data, and what is missing.
+"""What closes each claim, proofs, searches, witnesses, faults and tests, and what is missing.
 
-In go the claims, the proofs, the searches, the faults and the witnesses, which are run; out comes a
-record for each claim (``build``) and every link that is cut (``gaps``). ``reasons`` and ``tests``
-hold what no code says. Knows ``spec``, ``impl`` and the rooms that prove and search.
+``records.py`` says what a record holds, ``build.py`` fills it from claims, theorems, searches,
+switches and the recorded exploration, ``reasons.py`` and ``tests.py`` hold what no code tells,
+``witnesses.py`` runs what the records rest on, ``gaps.py`` says what is missing, ``present.py``
+tells it to people. Knows the theorems, the searches and the source under proof.
 """

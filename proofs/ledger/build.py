@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from impl.faults.switches import FAULTS, Fault
 from proofs.ledger import reasons
-from proofs.ledger.explored import EXPLORED, Explored, recorded_exploration
 from proofs.ledger.records import (
     AblationRecord,
     AssumptionRecord,
@@ -21,7 +25,6 @@ from proofs.ledger.records import (
     Scope,
     TestRecord,
 )
-from proofs.ledger.source import source_parts
 from proofs.ledger.tests import TESTS
 from proofs.ledger.witnesses import (
     break_assumption,
@@ -29,13 +32,24 @@ from proofs.ledger.witnesses import (
     run_function_witness,
     run_loop_witness,
 )
+from proofs.recorded import FOLDER
 from proofs.search.functions.parts import CLAIMS_OF_PART
-from proofs.smt.obligation import Ablation
+from proofs.smt.obligation import Ablation, Obligation
+from proofs.smt.vocabulary import Values
+from proofs.source.check import MAX_FEATURES
+from proofs.source.functions import books, gather_claims
+from proofs.source.passes import runs, scheduling_claims
+from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES, run_shapes
+from proofs.source.passes.scheduling_scenario import lone_shapes, shapes
 from proofs.theorems.groups import FOLDERS, GROUPS
 from spec.claims.on_functions import CLAIMS
 from spec.claims.on_functions_assumptions import ASSUMPTIONS
 from spec.claims.on_runs import ALL_TEXTS, LOOP_CLAIMS
 from spec.claims.on_runs_assumptions import ALL_IDS, LOOP_ASSUMPTIONS
+from spec.claims.register import PREDICATES
+from spec.verdict import Verdict
+
+EXPLORED = FOLDER / "explore.json"
 
 LOOP_SCOPE = "random scenarios"
 
@@ -89,13 +103,98 @@ def _obligations() -> Iterator[ObligationRecord]:
                 room_of(obligation.group),
                 obligation.claim,
                 obligation.sentence,
+                claims_stated(obligation),
                 tuple(_ablation(ablation) for ablation in obligation.ablations),
             )
+
+
+def claims_stated(obligation: Obligation) -> tuple[str, ...]:
+    """The claims whose predicates a theorem's statement calls, seen as it is built on its witness.
+
+    Of a theorem on a transition the conclusion is looked at: each has invariants for premises.
+    """
+    claim_of = {f.__code__: claim for claim, stating in PREDICATES.items() for f in stating}
+    statement = getattr(obligation.build, "keywords", {}).get("statement")
+    stating = obligation.build if statement is None else statement.conclusion
+    found: dict[str, None] = {}
+    inside = 0
+
+    def see(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal inside
+        if frame.f_code is stating.__code__:
+            inside += {"call": 1, "return": -1}.get(event, 0)
+        if event == "call" and inside and frame.f_code in claim_of:
+            found[claim_of[frame.f_code]] = None
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        obligation.build(Values(obligation.witness))
+    finally:
+        sys.setprofile(before)
+    return tuple(found)
 
 
 def _ablation(ablation: Ablation) -> AblationRecord:
     """Its name, and the assumptions among the premises that it drops; they bear their ids."""
     return AblationRecord(ablation.name, tuple(name for name in ablation.drops if name in ALL_IDS))
+
+
+@dataclass(frozen=True)
+class Explored:
+    """A recorded exhaustive search.
+
+    Attributes:
+        scope: what was explored, by name and size.
+        claims: claims that held in every state and step, and whose premise happened.
+        faults: by switch, the claims that it breaks there.
+        unseen: by switch that breaks none, why.
+    """
+
+    scope: str
+    claims: tuple[str, ...]
+    faults: Mapping[str, tuple[str, ...]]
+    unseen: Mapping[str, str]
+
+    def breaking(self, claim_id: str) -> tuple[str, ...]:
+        """Switches that break a claim."""
+        return tuple(name for name, claims in self.faults.items() if claim_id in claims)
+
+
+def recorded_exploration(file: Path) -> Explored | None:
+    """The record of the default scope; ``None`` where there is none yet."""
+    if not file.exists():
+        return None
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    held = tuple(claim for claim, verdict in data["claims"].items() if verdict == Verdict.HELD.name)
+    faults = {name: tuple(found["claims"]) for name, found in data["faults"].items()}
+    totals = data["totals"]
+    scope = f"the {data['scope']} scope ({totals['cases']:,} cases, {totals['states']:,} states)"
+    return Explored(scope, held, faults, data["unseen"])
+
+
+def source_parts() -> dict[str, tuple[str, ...]]:
+    """By part, the claims asked there; rules apart."""
+    parts: dict[str, tuple[str, ...]] = {
+        "V1": gather_claims.CLAIMS,
+        "V2": gather_claims.CLAIMS,
+        "free": ("freed-not-needed",),
+        "free past the prompt": ("freed-not-needed",),
+        "window": ("window-exact",),
+        "row_range": ("row-range-exact",),
+        "book": books.CLAIMS,
+        "book of unlike contents": books.UNLIKE_CONTENTS_CLAIMS,
+        "encoder_decoder_book": books.ENCODER_DECODER_CLAIMS,
+    }
+    asked: dict[str, dict[str, None]] = {}
+    for shape in (*shapes(MAX_FEATURES), *lone_shapes(MAX_FEATURES)):
+        claims = scheduling_claims.claims_of(shape)
+        asked.setdefault(shape.part, {}).update(dict.fromkeys(claims))
+        if "item-whole" in claims:
+            asked.setdefault(f"{shape.part} ahead", {})["item-whole"] = None
+    for run in (s for n in range(FEW_PASSES, MOST_PASSES + 1) for s in run_shapes(2, n, (0, 1, 2))):
+        asked.setdefault(run.part, {}).update(dict.fromkeys(runs.claims_of(run)))
+    return parts | {part: tuple(claims) for part, claims in asked.items()}
 
 
 def _scopes(explored: Explored | None) -> Iterator[Scope]:
@@ -133,6 +232,7 @@ def _claim(
         why=text.why,
         not_expected=text.not_expected,
         assumptions=tuple(assumptions),
+        predicates=tuple(stating.__name__ for stating in PREDICATES.get(claim_id, ())),
         proofs=tuple(obligation.name for obligation in proofs),
         refuted=tuple(f"{o.name}/{a.name}" for o in proofs for a in o.ablations),
         why_no_proof=reasons.WHY_NO_PROOF.get(claim_id, ""),

@@ -1,4 +1,9 @@
-"""What is missing in a ledger: every link that is cut, from either end."""
+"""What is missing in a ledger: every link that is cut.
+
+A link is compared only with what is written independently of it: the faults that a claim names with
+the switches' own lists and with what the exhaustive search recorded, the claim that a proof names
+with the predicates that its formula calls, and names with what bears them.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +38,11 @@ class Gap:
     text: str
 
 
-class _Sides:
-    """Both sides of every link, as sets of pairs with the claim first."""
+class _Ends:
+    """What links lead to: what there is, from where it is defined."""
 
     def __init__(self, ledger: Ledger) -> None:
-        claims, faults = ledger.claims, ledger.faults
-        switches = {fault.name for fault in faults}
-        self.claims = {claim.id for claim in claims}
+        self.claims = {claim.id for claim in ledger.claims}
         self.assumptions = {assumption.id for assumption in ledger.assumptions}
         self.ablations = {
             f"{obligation.name}/{ablation.name}": obligation.claim
@@ -47,41 +50,22 @@ class _Sides:
             for ablation in obligation.ablations
         }
         self.steps = {obligation.name for obligation in ledger.obligations if obligation.is_step}
-        self.named_after_faults = {
-            (ablation.name, f"{obligation.name}/{ablation.name}")
+        self.stated = {
+            claim
             for obligation in ledger.obligations
-            for ablation in obligation.ablations
-            if ablation.name in switches
-        }
-        self.proofs = {(o.claim, o.name) for o in ledger.obligations}
-        self.refuted = {(claim, name) for name, claim in self.ablations.items()}
-        self.dropped = {
-            (drop, f"{obligation.name}/{ablation.name}")
-            for obligation in ledger.obligations
-            for ablation in obligation.ablations
-            for drop in ablation.drops
-        }
-        self.scopes = {
-            engine: {
-                (claim, scope.name)
-                for scope in ledger.scopes
-                if scope.engine == engine
-                for claim in scope.claims
-            }
-            for engine in ("functions", "loop", "source", "explorer")
+            for claim in obligation.states
+            if claim == obligation.claim
         }
         self.faults: dict[Level, set[tuple[str, str]]] = {
-            "functions": {(claim, f.name) for f in faults for claim in f.functions},
-            "loop": {(claim, f.name) for f in faults for claim in f.loop},
+            "functions": {(claim, f.name) for f in ledger.faults for claim in f.functions},
+            "loop": {(claim, f.name) for f in ledger.faults for claim in f.loop},
         }
-        self.explorer_faults = {(claim, f.name) for f in faults for claim in f.explorer}
-        self.resting = {(claim, a.id) for a in ledger.assumptions for claim in a.claims}
         self.tests = None if ledger.tests is None else {(t.claim, t.id) for t in ledger.tests}
 
 
 def gaps(ledger: Ledger) -> tuple[Gap, ...]:
     """Everything that is missing in a ledger; nothing where every claim is closed."""
-    sides = _Sides(ledger)
+    ends = _Ends(ledger)
     found = [
         *_repetitions("claim", (claim.id for claim in ledger.claims)),
         *_repetitions("assumption", (assumption.id for assumption in ledger.assumptions)),
@@ -89,14 +73,14 @@ def gaps(ledger: Ledger) -> tuple[Gap, ...]:
         *_repetitions("proof", (obligation.name for obligation in ledger.obligations)),
     ]
     for claim in ledger.claims:
-        found += [Gap(claim.id, text) for text in _claim(claim, ledger, sides)]
+        found += [Gap(claim.id, text) for text in _claim(claim, ledger, ends)]
     for assumption in ledger.assumptions:
-        found += [Gap(assumption.id, text) for text in _assumption(assumption, sides)]
+        found += [Gap(assumption.id, text) for text in _assumption(assumption, ends)]
     for fault in ledger.faults:
-        found += [Gap(fault.name, text) for text in _fault(fault, ledger, sides)]
+        found += [Gap(fault.name, text) for text in _fault(fault, ledger, ends)]
     for obligation in ledger.obligations:
-        found += [Gap(obligation.name, text) for text in _obligation(obligation, sides)]
-    found += _other_ends(ledger, sides)
+        found += [Gap(obligation.name, text) for text in _obligation(obligation, ends)]
+    found += _unnamed_faults(ledger, ends)
     for scope in ledger.scopes:
         if not scope.name:
             found.append(Gap(scope.engine, "a scope has no name"))
@@ -111,17 +95,22 @@ def _repetitions(what: str, names: Iterable[str]) -> Iterator[Gap]:
         seen.add(name)
 
 
-def _claim(claim: ClaimRecord, ledger: Ledger, sides: _Sides) -> Iterator[str]:
+def _claim(claim: ClaimRecord, ledger: Ledger, ends: _Ends) -> Iterator[str]:
     yield from _empty(sentence=claim.sentence, why=claim.why, not_expected=claim.not_expected)
     if claim.kind not in get_args(Kind):
         yield "it has no kind"
     yield from _either("proof", claim.proofs, claim.why_no_proof)
     if claim.left_to_search and not claim.proofs:
         yield "something is left to search beside proofs that are not there"
+    if claim.predicates and claim.proofs and claim.id not in ends.stated:
+        yield f"no proof that names it states it: none calls {', '.join(claim.predicates)}"
     yield from _either("part of the source", claim.source, claim.why_no_source)
     yield from _either("missing level", _missing_levels(claim), claim.why_not, both=True)
     for checked in claim.checked:
         yield from _checked(checked)
+        for name in checked.faults:
+            if (claim.id, name) not in ends.faults[checked.level]:
+                yield f"the fault {name} does not break it at the level of {checked.level}"
     if not claim.checked:
         yield "nothing searches for its violation"
     if ledger.is_explored:
@@ -133,23 +122,12 @@ def _claim(claim: ClaimRecord, ledger: Ledger, sides: _Sides) -> Iterator[str]:
         yield "its proofs have nothing that must be refuted"
     if not claim.tests:
         yield "no test is about it"
-    ends = [
-        ("assumption", claim.assumptions, sides.resting),
-        ("proof", claim.proofs, sides.proofs),
-        ("ablation", claim.refuted, sides.refuted),
-        ("part of the source", claim.source, sides.scopes["source"]),
-        ("explored scope", claim.explored, sides.scopes["explorer"]),
-        ("fault of the explorer", claim.explorer_faults, sides.explorer_faults),
-    ]
-    for checked in claim.checked:
-        ends.append((f"scope of {checked.level}", checked.scopes, sides.scopes[checked.level]))
-        ends.append((f"fault of {checked.level}", checked.faults, sides.faults[checked.level]))
-    if sides.tests is not None:
-        ends.append(("test", claim.tests, sides.tests))
-    for what, names, pairs in ends:
-        for name in names:
-            if (claim.id, name) not in pairs:
-                yield f"the {what} {name} is not there, or is not about it"
+    for name in claim.assumptions:
+        if name not in ends.assumptions:
+            yield f"the assumption {name} is not there"
+    for name in claim.tests:
+        if ends.tests is not None and (claim.id, name) not in ends.tests:
+            yield f"the test {name} is not there, or is not about it"
 
 
 def _missing_levels(claim: ClaimRecord) -> tuple[str, ...]:
@@ -190,16 +168,13 @@ def _checked(checked: Checked) -> Iterator[str]:
         yield f"a correct run of its witness at the level of {level} violates {violated}"
 
 
-def _assumption(assumption: AssumptionRecord, sides: _Sides) -> Iterator[str]:
+def _assumption(assumption: AssumptionRecord, ends: _Ends) -> Iterator[str]:
     yield from _empty(sentence=assumption.sentence, without=assumption.without)
     if not assumption.claims and not assumption.ablations:
         yield "no claim and no proof rests on it"
     if not assumption.ablations and not assumption.traces:
         yield "nothing shows what breaks without it"
-    for name in assumption.ablations:
-        if (assumption.id, name) not in sides.dropped:
-            yield f"the ablation {name} is not there, or does not drop it"
-    of_proofs = {sides.ablations[name] for name in assumption.ablations if name in sides.ablations}
+    of_proofs = {ends.ablations[name] for name in assumption.ablations if name in ends.ablations}
     if tuple(trace.claim for trace in assumption.traces) != assumption.breaks:
         yield f"what breaks without it is {assumption.breaks}, and its cases are of others"
     for trace in assumption.traces:
@@ -210,14 +185,14 @@ def _assumption(assumption: AssumptionRecord, sides: _Sides) -> Iterator[str]:
             yield f"its case did not show what is said of {trace.claim}"
 
 
-def _fault(fault: FaultRecord, ledger: Ledger, sides: _Sides) -> Iterator[str]:
+def _fault(fault: FaultRecord, ledger: Ledger, ends: _Ends) -> Iterator[str]:
     yield from _either("claim broken on functions", fault.functions, fault.why_no_functions)
     yield from _either("claim broken in the loop", fault.loop, fault.why_no_loop)
     yield from _either("ablation of a proof", fault.ablations, fault.why_no_ablation)
     if ledger.is_explored:
         yield from _either("claim broken in the explorer", fault.explorer, fault.why_no_explorer)
         allowed = {*fault.loop, *fault.may_also_break}
-        judged = {claim for claim, _ in sides.scopes["explorer"]}
+        judged = {claim.id for claim in ledger.claims if claim.explored}
         for claim in sorted(set(fault.explorer) - allowed):
             yield f"the explorer sees it break {claim}, and search must not"
         if fault.explorer:
@@ -227,70 +202,41 @@ def _fault(fault: FaultRecord, ledger: Ledger, sides: _Sides) -> Iterator[str]:
     if not broken:
         yield "it shows in no engine"
     seen = broken.union(fault.may_also_break)
-    claims_of_proofs = {sides.ablations.get(name, "") for name in fault.ablations}
+    claims_of_proofs = {ends.ablations.get(name, "") for name in fault.ablations}
     if fault.ablations and not claims_of_proofs & seen:
         yield "no proof sees it break a claim that search sees it break"
     for name in fault.ablations:
-        if name not in sides.ablations:
+        if name not in ends.ablations:
             yield f"the ablation {name} is not there"
             continue
-        claim, is_step = sides.ablations[name], name.partition("/")[0] in sides.steps
+        claim, is_step = ends.ablations[name], name.partition("/")[0] in ends.steps
         if not is_step and claim not in seen:
             yield f"the ablation {name} breaks {claim}, which the switch does not"
 
 
-def _obligation(obligation: ObligationRecord, sides: _Sides) -> Iterator[str]:
+def _obligation(obligation: ObligationRecord, ends: _Ends) -> Iterator[str]:
     yield from _empty(sentence=obligation.sentence)
     if obligation.room not in ROOMS:
         yield "it stands in no room"
-    if obligation.claim not in sides.claims:
+    if obligation.claim not in ends.claims:
         yield f"it names the claim {obligation.claim or 'nothing'}, which is not there"
     if not obligation.ablations:
         yield "nothing must be refuted"
     for ablation in obligation.ablations:
         yield from _empty(ablation=ablation.name)
         for drop in ablation.drops:
-            if drop not in sides.assumptions:
+            if drop not in ends.assumptions:
                 yield f"its ablation {ablation.name} drops {drop or 'nothing'}, which is not there"
 
 
-def _other_ends(ledger: Ledger, sides: _Sides) -> Iterator[Gap]:
-    """Links that what they lead to has, and the claim or assumption has not."""
-    claims = ledger.claims
-    told: list[tuple[str, set[tuple[str, str]], set[tuple[str, str]]]] = [
-        ("assumption", sides.resting, {(c.id, name) for c in claims for name in c.assumptions}),
-        ("proof", sides.proofs, {(c.id, name) for c in claims for name in c.proofs}),
-        ("ablation", sides.refuted, {(c.id, name) for c in claims for name in c.refuted}),
-        (
-            "dropping ablation",
-            sides.dropped,
-            {(a.id, name) for a in ledger.assumptions for name in a.ablations},
-        ),
-        (
-            "ablation that bears its name",
-            sides.named_after_faults,
-            {(f.name, name) for f in ledger.faults for name in f.ablations},
-        ),
-        ("source part", sides.scopes["source"], {(c.id, n) for c in claims for n in c.source}),
-        (
-            "explored scope",
-            sides.scopes["explorer"],
-            {(c.id, n) for c in claims for n in c.explored},
-        ),
-        (
-            "fault of the explorer",
-            sides.explorer_faults,
-            {(c.id, name) for c in claims for name in c.explorer_faults},
-        ),
-    ]
+def _unnamed_faults(ledger: Ledger, ends: _Ends) -> Iterator[Gap]:
+    """Switches that break a claim which does not name them; the claims are written elsewhere."""
     for level in LEVELS:
-        checked = [(c.id, at) for c in claims if (at := c.at(level)) is not None]
-        scopes = {(claim, name) for claim, at in checked for name in at.scopes}
-        faults = {(claim, name) for claim, at in checked for name in at.faults}
-        told.append((f"scope of {level}", sides.scopes[level], scopes))
-        told.append((f"fault of {level}", sides.faults[level], faults))
-    if sides.tests is not None:
-        told.append(("test", sides.tests, {(c.id, name) for c in claims for name in c.tests}))
-    for what, there, linked in told:
-        for subject, name in sorted(there - linked):
-            yield Gap(subject, f"its record does not name the {what} {name}")
+        named = {
+            (claim.id, name)
+            for claim in ledger.claims
+            if (checked := claim.at(level)) is not None
+            for name in checked.faults
+        }
+        for subject, name in sorted(ends.faults[level] - named):
+            yield Gap(subject, f"its record does not name the fault of {level} {name}")

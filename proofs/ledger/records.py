@@ -2,8 +2,8 @@
 
 A claim is closed by proofs or by the reason why only search covers it, by a witness that was run
 and whose premise was seen, by the faults that break it in every engine, by its assumptions, each
-with what breaks without it, and by tests. Every link stands twice: at the claim, and at what it
-leads to. :mod:`proofs.ledger.gaps` compares both sides, :mod:`proofs.ledger.build` fills them.
+with what breaks without it, and by tests. :mod:`proofs.ledger.build` fills the records,
+:mod:`proofs.ledger.gaps` says what is missing.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class ClaimRecord:
         why: why it matters.
         not_expected: when it is not expected to hold.
         assumptions: ids of what it takes for granted.
+        predicates: functions of :mod:`spec.claims.predicates` that state it; a proof of it calls
+            one of them.
         proofs: names of obligations that hold for all integers.
         refuted: ablations of those, ``obligation/ablation``: the faults that proofs see.
         why_no_proof: why only search covers it; empty where there are proofs.
@@ -86,6 +88,7 @@ class ClaimRecord:
     why: str
     not_expected: str
     assumptions: tuple[str, ...]
+    predicates: tuple[str, ...]
     proofs: tuple[str, ...]
     refuted: tuple[str, ...]
     why_no_proof: str
@@ -117,13 +120,15 @@ class AblationRecord:
 class ObligationRecord:
     """A proof, the claim it names, and what must be refuted so that it counts.
 
-    One step of an induction is named ``group.invariant.transition``.
+    One step of an induction is named ``group.invariant.transition``. ``states`` are the claims
+    whose predicates its formula calls.
     """
 
     name: str
     room: Room
     claim: str
     sentence: str
+    states: tuple[str, ...]
     ablations: tuple[AblationRecord, ...]
 
     @property

@@ -77,11 +77,11 @@ def test_the_json_file_holds_the_records(ledger: Ledger, tmp_path: Path) -> None
 
 def test_a_gap_is_shown_and_is_an_error(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong: a claim that is not closed goes out with exit code 0."""
-    cut = replace(ledger, obligations=ledger.obligations[1:])
+    cut = replace(ledger, faults=ledger.faults[1:])
     monkeypatch.setattr(claims_command, "build_ledger", lambda: cut)
     result = _run()
     assert result.exit_code == 5
-    assert f"the proof {ledger.obligations[0].name} is not there" in " ".join(result.output.split())
+    assert f"the fault {ledger.faults[0].name} does not break it" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("arguments", [("no-such-claim",), ("--json", "/nowhere/claims.json")])

@@ -20,6 +20,7 @@ from proofs.theorems.guards.scene import (
     tolerated,
 )
 from spec.algebra import and_, eq, iff, implies, not_, or_
+from spec.claims import predicates as claims
 from spec.rules import free as rules
 
 GROUP = Group("boundary")
@@ -188,6 +189,65 @@ def _drafter_only_positions(v: Vocabulary) -> Formula:
         },
         iff(not_(inside(position, step.target)), position >= step.end),
         and_(step.computed >= 0, step.scheduled >= 1),
+    )
+
+
+@theorem(
+    GROUP,
+    claim="boundary-miss-tolerated",
+    sentence="a gather that raises for each feature that is neither resident nor tolerated raises "
+    "for none at the boundary",
+    witness={**AT_BOUNDARY_WITNESS, "resident": False},
+    ablations=(changed("no-tolerance", tolerant=False),),
+)
+def _boundary_miss_raises_nothing(v: Vocabulary, tolerant: bool = True) -> Formula:
+    step, span, resident = a_step(v), a_span(v), v.boolean("resident")
+    raises = not_(or_(resident, and_(tolerant, tolerated(span, step))))
+    return Formula(
+        {},
+        claims.boundary_miss_tolerated(at_boundary(span, step), resident, raises),
+        and_(realistic(span, step), reads(span, step.drafter)),
+    )
+
+
+@theorem(
+    GROUP,
+    claim="interior-miss-raises",
+    sentence="such a gather raises for each feature that is not resident and not at the boundary",
+    witness={**INTERIOR_WITNESS, "resident": False},
+    ablations=(changed("one-token-early", early=1),),
+)
+def _interior_miss_is_an_error(v: Vocabulary, early: int = 0) -> Formula:
+    step, span, resident = a_step(v), a_span(v), v.boolean("resident")
+    tolerates = rules.miss_tolerated_v1(span.offset + early, step.computed, step.scheduled)
+    raises = not_(or_(resident, tolerates))
+    return Formula(
+        {},
+        claims.interior_miss_raises(at_boundary(span, step), resident, raises),
+        and_(realistic(span, step), reads(span, step.drafter)),
+    )
+
+
+@theorem(
+    GROUP,
+    claim="boundary-used-when-resident",
+    sentence="of a resident dense feature at the boundary that the drafter's window meets, its "
+    "gather reads a row; clamped at the processed end it would not",
+    witness={**AT_BOUNDARY_WITNESS, "resident": True},
+    ablations=(
+        changed("clamped", is_clamped=True),
+        without("out-of-the-window", DRAFTER_READS),
+    ),
+)
+def _boundary_is_used(v: Vocabulary, is_clamped: bool = False) -> Formula:
+    step, span, resident = a_step(v), a_span(v), v.boolean("resident")
+    used = and_(resident, reads(span, step.clamped if is_clamped else step.drafter))
+    start, end = step.drafter
+    meets = and_(span.offset < end, span.end > start, span.length >= 1, start < end)
+    return Formula(
+        {DRAFTER_READS: meets},
+        claims.boundary_used_when_resident(at_boundary(span, step), resident, used),
+        realistic(span, step),
     )
 
 
