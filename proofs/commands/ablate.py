@@ -13,7 +13,7 @@ from proofs.ablate.cells import CUTS, LOOK_AHEADS, MARGINS, RESERVATIONS, SHIFTS
 from proofs.ablate.decide import Decided, DisagreementError, Proof
 from proofs.ablate.evidence import UnfinishedRunError
 from proofs.ablate.matrix import decided_cells, to_json
-from proofs.ablate.present import print_details, print_matrix
+from proofs.ablate.matrix_text import print_details, print_matrix
 from proofs.dossiers.ablation import report_cells
 from proofs.jobs.progress import ReportProgress
 from proofs.jobs.terminal import progress_bar

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from proofs.jobs.ending import PlainCommand
 from proofs.ledger.build import build_ledger
+from proofs.ledger.claim_text import print_gaps, print_table, record_lines, to_json
 from proofs.ledger.gaps import gaps
-from proofs.ledger.present import print_gaps, print_table, record_lines, to_json
 from spec.claims.on_runs import any_claim
 from spec.functions.case_files import require_writable, write_atomically
 from spec.verdict import Verdict, exit_code

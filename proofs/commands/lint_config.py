@@ -17,8 +17,8 @@ from proofs.settings.flags.arguments import NOT_MODELLED, read_config, setup_of
 from proofs.settings.flags.command_line import META, Pasted, PastedCommand
 from proofs.settings.flags.facts import table
 from proofs.settings.judge import changes, judge
-from proofs.settings.present import document, lines_of
 from proofs.settings.stuck.layouts import as_scenario
+from proofs.settings.verdict_text import document, lines_of
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.record.document import dumps_scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 from proofs.ablate.cells import Cell
 from proofs.ablate.confirm import AS_GOOD, reference_of
 from proofs.ablate.decide import Decided, DisagreementError, Shown
-from proofs.ablate.present import row_of
+from proofs.ablate.matrix_text import row_of
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import shape
 from proofs.describe.words import counted

@@ -16,17 +16,17 @@ from proofs.source.ask.piece import RULE, Piece
 from proofs.source.ask.reduced import reduced
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.source.functions.book_programs import encoder_decoder_programs, programs
 from proofs.source.functions.books import book_pieces, encoder_decoder_pieces
 from proofs.source.functions.free import free_pieces, free_rule_piece
 from proofs.source.functions.gather_scenario import shapes
 from proofs.source.functions.gathers import gather_pieces, tolerance_piece
 from proofs.source.functions.ranges import row_range_piece, window_pieces
-from proofs.source.passes.calls import scheduled_inputs_piece
 from proofs.source.passes.run_scenario import FEW_PASSES
 from proofs.source.passes.runs import run_pieces, shapes_of_runs
 from proofs.source.passes.scheduling import scheduling_pieces, scheduling_shapes
+from proofs.source.passes.which_rule import scheduled_inputs_piece
 from proofs.symbolic.exploration import Counts
 from spec.functions.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
 from spec.functions.findings import Finding

@@ -10,7 +10,7 @@ from impl.target import Part
 from proofs.smt.mutate import Mutant, mutants
 from proofs.source.ask.piece import Piece
 from proofs.source.check import pieces_of
-from proofs.source.code.book import (
+from proofs.source.code.book_calls import (
     BOOK_CLASS,
     BOOK_MODULE,
     ENCODER_DECODER_CLASS,
@@ -20,7 +20,7 @@ from proofs.source.code.book import (
 from proofs.source.code.gather import INPUTS_MODULE, V1, V2
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import UTILS_MODULE, WINDOW_FUNCTION
+from proofs.source.code.source_target import UTILS_MODULE, WINDOW_FUNCTION
 from spec.verdict import Verdict
 
 

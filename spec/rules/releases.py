@@ -3,9 +3,9 @@
 *Rules* are what an engine does where releases differ; the defaults are those of the reference. A
 *fault* is a named switch over the reference, which replaces some of its rules
 (:mod:`spec.model.rules`). Every row of :data:`RELEASES` was read in the release's source. The
-rules on where chunks end are proved equal to the source (:mod:`proofs.source.passes.calls`); all
-rows are checked by running the releases on scenarios that tell their rules apart
-(``proofs/recorded/lint_grid.json``).
+rules on where chunks end are proved equal to the source
+(:mod:`proofs.source.passes.which_rule`); all rows are checked by running the releases on
+scenarios that tell their rules apart (``proofs/recorded/lint_grid.json``).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from proofs.commands import claims as claims_command
 from proofs.commands.main import main
 from proofs.ledger.build import build_ledger
-from proofs.ledger.present import breaking_faults, checked_on, proved_by, record_lines, to_json
+from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by, record_lines, to_json
 from proofs.ledger.records import Ledger
 from spec.claims.on_runs import ALL_TEXTS
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from proofs.ablate.cells import cells
 from proofs.ablate.matrix import decided_cells, to_json
-from proofs.ablate.present import matrix_lines
+from proofs.ablate.matrix_text import matrix_lines
 from proofs.recorded import FOLDER
 from tests.recorders.recording import write_or_compare
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from proofs import recorded
-from proofs.ablate.present import LEGEND
+from proofs.ablate.matrix_text import LEGEND
 from proofs.describe.words import describe_part
 from proofs.ledger.build import build_ledger
+from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by
 from proofs.ledger.outside import rows as outside_rows
-from proofs.ledger.present import breaking_faults, checked_on, proved_by
 from proofs.ledger.records import ROOMS, Ledger, Room
 from proofs.report.picture.image import svg_image
 from proofs.report.story.conditions import conditions_of

@@ -30,7 +30,7 @@ from proofs.search.runs.reduce import reduce_scenario, size
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.scenarios import FAMILIES, families, large_scenarios, scenarios
 from proofs.search.runs.search import run_loop_check
-from proofs.search.search import Limits
+from proofs.search.two_phases import Limits
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.document import load

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from proofs.settings.judge import Setup, judge
-from proofs.settings.present import ASSUMPTIONS, WHOLE_BLOCKS, lines_of
 from proofs.settings.stuck.safe import theorems
 from proofs.settings.stuck.settings import Settings
+from proofs.settings.verdict_text import ASSUMPTIONS, WHOLE_BLOCKS, lines_of
 from proofs.theorems.groups import all_obligations
 from spec.rules.releases import RELEASES, ReleaseRules, rules_of
 from spec.verdict import Verdict

@@ -11,9 +11,10 @@ import pytest
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.passes import call_scenario, calls
+from proofs.source.passes import call_scenario
+from proofs.source.passes import which_rule as calls
 from proofs.source.passes.call_rule import KNOWN_RULES
-from proofs.source.passes.calls import scheduled_inputs_piece
+from proofs.source.passes.which_rule import scheduled_inputs_piece
 from proofs.symbolic.exploration import Exploration
 from spec.verdict import Verdict
 from tests.support.fake_scheduler import write_scheduling_release

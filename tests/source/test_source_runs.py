@@ -17,8 +17,8 @@ from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.commands.prove import parts_of_claims
 from proofs.describe.cases import describe_case
 from proofs.source.ask.piece import Piece
-from proofs.source.code import run as run_code
-from proofs.source.code.book import BOOK_MODULE, SCHEDULER_MODULE
+from proofs.source.code import run_passes as run_code
+from proofs.source.code.book_calls import BOOK_MODULE, SCHEDULER_MODULE
 from proofs.source.code.initial import InitialValues
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource

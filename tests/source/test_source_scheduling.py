@@ -14,10 +14,10 @@ from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.commands.prove import parts_of_claims
 from proofs.describe.cases import describe_case
 from proofs.source.ask.piece import Piece
+from proofs.source.code.encoder_passes import has_reservation, has_scheduling
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import has_reservation, has_scheduling
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.source.passes.scheduling import scheduling_pieces, scheduling_shapes
 from proofs.source.passes.scheduling_scenario import SchedulingShape
 from spec.errors import InputError

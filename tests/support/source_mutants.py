@@ -10,16 +10,16 @@ from functools import cache
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.smt.mutate import Mutant, mutants
 from proofs.source.ask.piece import Piece
-from proofs.source.code.book import SCHEDULER_CLASS, SCHEDULER_MODULE
+from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
+from proofs.source.code.encoder_passes import ALLOCATE_METHOD, RESERVE_METHOD, TRY_METHOD
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import ALLOCATE_METHOD, RESERVE_METHOD, TRY_METHOD
 from proofs.source.passes.call_rule import KNOWN_RULES
-from proofs.source.passes.calls import scheduled_inputs_piece
 from proofs.source.passes.run_scenario import RunShape
 from proofs.source.passes.runs import run_pieces
 from proofs.source.passes.scheduling import scheduling_pieces
 from proofs.source.passes.scheduling_scenario import SchedulingShape
+from proofs.source.passes.which_rule import scheduled_inputs_piece
 from spec.verdict import Verdict
 
 RELEASE = "0.33.0"

@@ -29,7 +29,7 @@ from proofs.search.functions.parts import (
 from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.reduce import reduce_case, size
 from proofs.search.functions.results import CheckReport, CheckSettings, Result
-from proofs.search.search import Limits, Search
+from proofs.search.two_phases import Limits, Search
 from spec.errors import InputError
 from spec.functions.cases import Case
 from spec.functions.findings import Finding

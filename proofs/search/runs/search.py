@@ -30,7 +30,7 @@ from proofs.search.runs.results import (
     LoopReport,
 )
 from proofs.search.runs.scenarios import families
-from proofs.search.search import Limits, Search
+from proofs.search.two_phases import Limits, Search
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 from spec.record.steps import Trace

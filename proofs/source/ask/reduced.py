@@ -5,7 +5,7 @@ from __future__ import annotations
 from impl.target import RUNNERS
 from proofs.search.functions.reduce import reduce_case
 from proofs.source.ask.piece import Piece
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.symbolic.integers import NotModelled
 from spec.functions.cases import (
     BookCase,

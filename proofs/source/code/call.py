@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from proofs.source.code.book import SCHEDULER_CLASS, SCHEDULER_MODULE
+from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
+from proofs.source.code.encoder_passes import RESERVE_METHOD, TRY_METHOD, has_reservation
 from proofs.source.code.gather import FeatureInput, feature_specs
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_parts import NoLog
-from proofs.source.code.scheduling import RESERVE_METHOD, TRY_METHOD, has_reservation
 from proofs.symbolic.exploration import BudgetExhausted
 from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool, SymbolicInt, term
 from spec.functions.observations import request_name

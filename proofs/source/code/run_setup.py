@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from proofs.source.code.book import SCHEDULER_CLASS, SCHEDULER_MODULE
+from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
 from proofs.source.code.gather import FeatureInput, feature_specs
 from proofs.source.code.initial import InitialValues
 from proofs.source.code.release import ReleaseSource

@@ -15,9 +15,9 @@ import z3
 
 from proofs.source.ask.piece import Piece, Question, settle, unmodelled
 from proofs.source.ask.question import number_in
-from proofs.source.code.book import run_book
+from proofs.source.code.book_calls import run_book
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.source.functions.book_programs import Program
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import NotModelled, SymbolicInt

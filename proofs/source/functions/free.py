@@ -12,10 +12,10 @@ import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.formulas import disjunction, simplest, written
 from proofs.source.ask.piece import Piece, Question, settle, unmodelled
 from proofs.source.ask.question import Reply, always, number_in
-from proofs.source.code.book import DropRecorder, FreeInput, call_free
+from proofs.source.code.book_calls import DropRecorder, FreeInput, call_free
 from proofs.source.code.gather import FeatureInput
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Tree, denote, leaves

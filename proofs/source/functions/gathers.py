@@ -13,7 +13,7 @@ from proofs.source.ask.formulas import disjunction, simplest, written
 from proofs.source.ask.piece import Piece, Question, settle, unmodelled
 from proofs.source.ask.question import always, number_in
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.source.functions import gather_claims
 from proofs.source.functions.gather_scenario import GatherScenario, Shape, hashes
 from proofs.symbolic.integers import NotModelled

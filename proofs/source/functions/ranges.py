@@ -14,7 +14,7 @@ from proofs.source.ask.question import number_in
 from proofs.source.code.gather import FeatureInput, feature_specs, position_of
 from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.target import UTILS_MODULE, WINDOW_FUNCTION, SourceTarget
+from proofs.source.code.source_target import UTILS_MODULE, WINDOW_FUNCTION, SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import AnyInt, NotModelled, term
 from proofs.symbolic.tree import Tree

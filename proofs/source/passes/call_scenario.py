@@ -10,11 +10,11 @@ import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.ask.question import number_in
 from proofs.source.code.call import CallInput, CallSeen, call_scheduling
+from proofs.source.code.encoder_passes import has_reservation
 from proofs.source.code.gather import FeatureInput
 from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import has_reservation
-from proofs.source.code.target import feature_input
+from proofs.source.code.source_target import feature_input
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import SymbolicBool, SymbolicInt
 from proofs.symbolic.tree import Tree

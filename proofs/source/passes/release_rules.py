@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from proofs.source.code.encoder_passes import has_reservation
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import has_reservation
 from proofs.source.functions.free import free_rule_piece
 from proofs.source.passes.call_rule import KNOWN_RULES
-from proofs.source.passes.calls import scheduled_inputs_piece
+from proofs.source.passes.which_rule import scheduled_inputs_piece
 from spec.rules.releases import NEWEST, ReadRules, Tokens, rules_of
 from spec.verdict import Verdict
 

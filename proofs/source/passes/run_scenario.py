@@ -13,7 +13,7 @@ from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.ask.question import number_in
 from proofs.source.code.gather import FeatureInput
 from proofs.source.code.recorders import FeatureMask
-from proofs.source.code.run import run_alone
+from proofs.source.code.run_passes import run_alone
 from proofs.source.code.run_setup import RunCode, RunInput
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import SymbolicInt

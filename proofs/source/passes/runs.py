@@ -13,11 +13,11 @@ from functools import partial
 import z3
 
 from proofs.source.ask.piece import Piece, Question, settle, unmodelled
+from proofs.source.code.encoder_passes import has_reservation
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.run import run_alone
+from proofs.source.code.run_passes import run_alone
 from proofs.source.code.run_setup import RunCode, RunInput
-from proofs.source.code.scheduling import has_reservation
-from proofs.source.code.target import feature_input
+from proofs.source.code.source_target import feature_input
 from proofs.source.passes.run_claims import RULES, Conditions
 from proofs.source.passes.run_scenario import FEW_PASSES, RunScenario, RunShape, run_shapes
 from proofs.symbolic.integers import NotModelled

@@ -15,9 +15,9 @@ import z3
 
 from proofs.source.ask.piece import Piece, Question, settle, unmodelled
 from proofs.source.ask.question import number_in
+from proofs.source.code.encoder_passes import has_reservation, require_known_calls
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import has_reservation, require_known_calls
-from proofs.source.code.target import SourceTarget
+from proofs.source.code.source_target import SourceTarget
 from proofs.source.passes import scheduling_claims
 from proofs.source.passes.scheduling_scenario import (
     SchedulingScenario,

@@ -11,14 +11,14 @@ import z3
 
 import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
-from proofs.source.code.gather import FeatureInput
-from proofs.source.code.recorders import FeatureMask
-from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import (
+from proofs.source.code.encoder_passes import (
     EntryInput,
     SchedulingInput,
     run_scheduling,
 )
+from proofs.source.code.gather import FeatureInput
+from proofs.source.code.recorders import FeatureMask
+from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import SymbolicInt
 from proofs.symbolic.tree import Tree

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from impl.target import Part, Runner
 from impl.tensors import TensorSettings
-from proofs.source.code.book import (
+from proofs.source.code.book_calls import (
     BOOK_MODULE,
     FreeInput,
     book_state,
@@ -22,6 +22,12 @@ from proofs.source.code.book import (
     new_request,
     run_book,
     take,
+)
+from proofs.source.code.encoder_passes import (
+    EntryInput,
+    SchedulingInput,
+    has_scheduling,
+    run_scheduling,
 )
 from proofs.source.code.gather import (
     INPUTS_MODULE,
@@ -35,13 +41,7 @@ from proofs.source.code.gather import (
 )
 from proofs.source.code.recorders import BatchMask, FeatureMask, View, Write
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.run import has_runs
-from proofs.source.code.scheduling import (
-    EntryInput,
-    SchedulingInput,
-    has_scheduling,
-    run_scheduling,
-)
+from proofs.source.code.run_passes import has_runs
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
 from spec.functions.cases import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from proofs.source.code.book import SCHEDULER_CLASS, SCHEDULER_MODULE, new_book
+from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE, new_book
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_parts import TOKEN, Known, KVBlocks
 from proofs.source.code.run_setup import (

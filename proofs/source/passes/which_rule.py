@@ -20,8 +20,8 @@ import z3
 from proofs.source.ask.piece import RULE, Piece, Question, unmodelled
 from proofs.source.ask.question import Reply, always, smallest_counterexample
 from proofs.source.code.call import CallInput, CallSeen, call_scheduling
+from proofs.source.code.encoder_passes import require_known_calls
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.scheduling import require_known_calls
 from proofs.source.passes.call_rule import KNOWN_RULES, Expected, KnownRules, expected
 from proofs.source.passes.call_scenario import SHAPES, CallScenario
 from proofs.symbolic.exploration import Counts

@@ -16,7 +16,7 @@ from typing import Any
 
 import z3
 
-from proofs.source.code.book import (
+from proofs.source.code.book_calls import (
     FREE_METHOD,
     SCHEDULER_CLASS,
     SCHEDULER_MODULE,
