@@ -13,9 +13,10 @@ import click
 from impl.vllm.launch.source import from_directory
 from proofs.dossiers.settings import publish_judgement, require_release
 from proofs.report.machines.publish import MachineFiles, machine_options
-from proofs.settings.flags.arguments import NOT_MODELLED, read_config, setup_of
+from proofs.settings.flags.arguments import read_config, setup_of
 from proofs.settings.flags.command_line import META, Pasted, PastedCommand
 from proofs.settings.flags.facts import table
+from proofs.settings.flags.known import ARGUMENTS
 from proofs.settings.judge import changes, judge
 from proofs.settings.stuck.layouts import as_scenario
 from proofs.settings.verdict_text import document, lines_of
@@ -28,132 +29,32 @@ from spec.verdict import USAGE_EXIT_CODE, exit_code
 _Command: TypeAlias = Callable[..., None]
 
 
-def _counted(*names: str, text: str) -> Callable[[_Command], _Command]:
-    return click.option(*names, metavar="COUNT", help=text)
+_METAVARS = {"count": "COUNT", "table": "JSON"}
 
 
-def _hidden(command: _Command) -> _Command:
-    """Arguments that bear on the verdict, and are of no use here but in a line that was pasted."""
-    for name in ("spec-method", "spec-tokens", "max-num-active-seqs"):
-        command = click.option(f"--{name}", hidden=True)(command)
-    for name in NOT_MODELLED:
-        flag = f"--{name.replace('_', '-')}"
-        if name in _SWITCHES:
-            flag = f"{flag}/--no-{flag[2:]}"
-        command = click.option(flag, name, hidden=True, default=None)(command)
+def _arguments(command: _Command) -> _Command:
+    """An option for each argument that bears on the verdict."""
+    for argument in reversed(ARGUMENTS):
+        command = click.option(
+            *argument.all_flags,
+            argument.name,
+            default=None,
+            metavar=_METAVARS.get(argument.kind),
+            type=click.Choice(argument.choices) if argument.choices else None,
+            help=argument.help or None,
+            hidden=not argument.help,
+        )(command)
     return command
 
 
-_SWITCHES = ("mm_encoder_only", "swa_bounded_replay")
-
-
 @click.command("lint-config", cls=PastedCommand)
-@click.option("--release", help="Release of vLLM; the newest known when not given.")
 @click.option(
     "--source",
     "source_folder",
     type=click.Path(path_type=Path),
     help="Read the rules in this vLLM checkout, where they can be proved, instead of a release's.",
 )
-@_counted(
-    "--max-num-batched-tokens",
-    "--token-budget",
-    "max_num_batched_tokens",
-    text="Token budget of a pass.",
-)
-@_counted(
-    "--largest-item", "largest_item", text="Tokens of the longest item; 0 for a model of text only."
-)
-@_counted(
-    "--largest-rows",
-    "largest_rows",
-    text="Rows of the largest item's output; as many as its tokens when not given.",
-)
-@_counted(
-    "--encoder-budget",
-    "encoder_budget",
-    text="Rows that the encoder computes in a pass; as vLLM derives it when not given.",
-)
-@_counted(
-    "--encoder-cache-size",
-    "--cache-size",
-    "encoder_cache_size",
-    text="Rows of the encoder cache; as vLLM derives it when not given.",
-)
-@click.option(
-    "--disable-chunked-mm-input/--no-disable-chunked-mm-input",
-    "--whole-items/--chunked-items",
-    "disable_chunked_mm_input",
-    default=None,
-    help="Items are not split over passes.",
-)
-@click.option(
-    "--speculative-config",
-    "-sc",
-    "speculative_config",
-    metavar="JSON",
-    help="The drafter, as vLLM takes it: method and num_speculative_tokens matter.",
-)
-@_counted("--modules", "modules", text="Modules of an MTP drafter (num_nextn_predict_layers).")
-@_counted(
-    "--long-prefill-token-threshold",
-    "long_prefill_token_threshold",
-    text="Most tokens of a chunk of a long prefill; 0 for none.",
-)
-@click.option(
-    "--long-prefill-token-threshold-adaptive/--no-long-prefill-token-threshold-adaptive",
-    "long_prefill_token_threshold_adaptive",
-    default=None,
-    help="The threshold follows the number of requests.",
-)
-@_counted(
-    "--max-num-partial-prefills",
-    "max_num_partial_prefills",
-    text="Up to 0.27: sets the threshold where none is given.",
-)
-@click.option("--mamba-cache-mode", help="With `align`, chunks end at multiples of the block size.")
-@_counted("--block-size", "block_size", text="Tokens of a KV block.")
-@_counted("--block-alignment", "block_alignment", text="Chunks end at multiples of it; 0 for none.")
-@_counted("--max-num-seqs", "max_num_seqs", text="Requests that may run at once.")
-@_counted("--requests", "requests", text="Requests in the engine at once; 1 for one at a time.")
-@click.option("--limit-mm-per-prompt", metavar="JSON", help="Most items of a prompt, by kind.")
-@_counted("--max-model-len", "max_model_len", text="Longest request.")
-@click.option(
-    "--enable-prefix-caching/--no-enable-prefix-caching",
-    default=None,
-    help="Whether a prompt may begin with cached tokens; it may when not given.",
-)
-@click.option(
-    "--enable-chunked-prefill/--no-enable-chunked-prefill",
-    default=None,
-    help="Without it the theorems settle nothing.",
-)
-@click.option(
-    "--scheduling-policy",
-    type=click.Choice(["fcfs", "priority"]),
-    help="Who runs first; fcfs when not given.",
-)
-@click.option(
-    "--async-scheduling/--no-async-scheduling",
-    default=None,
-    help="Whether passes are scheduled ahead; as vLLM derives it when not given.",
-)
-@click.option(
-    "--encoder-decoder/--decoder-only",
-    default=None,
-    help="Which kind of model; for encoder-decoder ones the theorems settle nothing.",
-)
-@click.option(
-    "--kv-transfer-config",
-    metavar="JSON",
-    help="A KV store outside of the engine; with one the theorems settle nothing.",
-)
-@click.option(
-    "--ec-transfer-config",
-    metavar="JSON",
-    help="A store of encoder outputs outside of the engine; likewise.",
-)
-@_hidden
+@_arguments
 @click.option(
     "--config",
     "config_file",

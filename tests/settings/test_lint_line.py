@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from proofs.commands.lint_config import lint_config
-from proofs.settings.flags.arguments import KNOWN, NOT_MODELLED
 from proofs.settings.flags.command_line import close_to
+from proofs.settings.flags.known import KNOWN, NOT_MODELLED
 from proofs.settings.flags.other_flags import OTHER_FLAGS
 
 PLAIN = ("--max-num-batched-tokens", "8", "--largest-item", "5")

@@ -18,6 +18,7 @@ from packaging.version import Version
 from proofs.settings.flags.command_line import close_to
 from proofs.settings.flags.drafter import drafter, schedules_synchronously
 from proofs.settings.flags.facts import count, flag, required, table
+from proofs.settings.flags.known import KNOWN, MAMBA_CACHE_MODES, NOT_MODELLED, POLICIES
 from proofs.settings.judge import Setup
 from proofs.settings.stuck.kinds import Unknown
 from proofs.settings.stuck.settings import Settings
@@ -55,69 +56,13 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     return given, others
 
 
-_KNOWN = (
-    "release",
-    "max_num_batched_tokens",
-    "encoder_budget",
-    "encoder_cache_size",
-    "largest_item",
-    "largest_rows",
-    "disable_chunked_mm_input",
-    "speculative_config",
-    "spec_method",
-    "spec_tokens",
-    "modules",
-    "long_prefill_token_threshold",
-    "long_prefill_token_threshold_adaptive",
-    "max_num_partial_prefills",
-    "mamba_cache_mode",
-    "block_size",
-    "block_alignment",
-    "max_num_seqs",
-    "max_num_active_seqs",
-    "requests",
-    "limit_mm_per_prompt",
-    "max_model_len",
-    "enable_prefix_caching",
-    "enable_chunked_prefill",
-    "scheduling_policy",
-    "async_scheduling",
-    "encoder_decoder",
-    "kv_transfer_config",
-    "ec_transfer_config",
-)
-"""Arguments that decide the verdict, under their names in vLLM where they have one."""
-
-NOT_MODELLED = {
-    "scheduler_cls": "another scheduler",
-    "max_num_scheduled_tokens": "a token budget of its own for what is scheduled",
-    "kv_offloading_size": "KV that is stored outside of the engine",
-    "kv_offloading_backend": "KV that is stored outside of the engine",
-    "prefill_schedule_interval": "prefills that wait for their turn",
-    "diffusion_config": "a diffusion model",
-    "pipeline_parallel_size": "pipeline stages, between which decodes wait for their turn",
-    "mm_encoder_only": "an engine that only encodes",
-    "ec_manager_config": "another book of encoder outputs",
-    "swa_bounded_replay": "a part of a prefix hit that is computed again",
-}
-"""Arguments that change how passes are made up in a way that no theorem is about, and what that
-is."""
-
-KNOWN = (*_KNOWN, *NOT_MODELLED)
-"""All arguments that bear on the verdict."""
-
-MAMBA_CACHE_MODES = ("all", "align", "none")
-POLICIES = ("fcfs", "priority")
-"""What vLLM takes; another word must not pass for the default."""
-
-
 def setup_of(
     given: Mapping[str, Any], overrides: Mapping[str, Any], source: ReadRules | None = None
 ) -> Setup:
     """Settings and rules from arguments.
 
     Args:
-        given: arguments by name (:data:`KNOWN`); missing ones are not given.
+        given: arguments by name (:mod:`proofs.settings.flags.known`); missing ones are not given.
         overrides: fields of :class:`ReleaseRules` to put in place of the release's.
         source: rules that were read in a source, instead of a release's.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from proofs.settings.flags.known import ARGUMENTS
 from proofs.settings.flags.other_flags import OTHER_FLAGS
 
 META = "residency.pasted"
@@ -25,7 +26,7 @@ _CLOSE = 0.85
 
 _SECRET = re.compile(r"key|token$|password")
 
-_TABLES = ("speculative-config", "kv-transfer-config", "ec-transfer-config", "limit-mm-per-prompt")
+_TABLES = tuple(a.name.replace("_", "-") for a in ARGUMENTS if a.kind == "table")
 """Arguments whose entries can be given one by one, behind a dot."""
 
 
