@@ -1,7 +1,8 @@
 """What every step of a run must have done, claim by claim, as conditions on symbolic integers.
 
-The conditions are those of the loop's monitor for a lone request, which judges
-every counterexample again on plain integers.
+What a claim says is in :mod:`spec.claims.predicates`, where the loop's monitor has it from, which
+judges every counterexample again on plain integers. Here it is asked of each step of a lone
+request.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from typing import TypeAlias
 
 import z3
 
-from proofs.source.passes.run_moments import Moment, is_duplicate, moments
+from proofs.source.passes.run_moments import (
+    FeatureOfRun,
+    Moment,
+    is_duplicate,
+    is_still_read,
+    moments,
+)
 from proofs.source.passes.run_scenario import RunScenario
+from spec.algebra import and_, implies, min_, or_
+from spec.claims import predicates as claims
 from spec.record.steps import Call, EngineState, PassSeen, Step
 
 Condition: TypeAlias = z3.BoolRef | bool
@@ -25,86 +34,77 @@ def _no_error(moment: Moment) -> Iterator[Condition]:
         yield not moment.step.rejected
 
 
+def _features_and_chunk(moment: Moment) -> Iterator[tuple[FeatureOfRun, claims.Chunk]]:
+    """The features of a request that runs in the step, each with what the pass runs."""
+    if moment.chunk is not None:
+        for feature in moment.features:
+            yield feature, moment.chunk
+
+
 def _target_resident(moment: Moment) -> Iterator[Condition]:
-    window = moment.window
-    if window is None:
-        return
-    for index in moment.features:
-        if not _on_worker(moment, index):
-            yield z3.Not(moment.reads(index, *window))
+    for feature, chunk in _features_and_chunk(moment):
+        yield claims.target_resident(feature, chunk, _on_worker(moment, feature))
 
 
 def _drafter_resident(moment: Moment) -> Iterator[Condition]:
-    window = moment.window
-    if window is None or not moment.scenario.shape.shift:
-        return
-    start, end = window
-    for index in moment.features:
-        if not _on_worker(moment, index):
-            is_boundary = moment.bounds(index)[0] >= end
-            # A tensor that the target misses already is one effect, and counts there.
-            read = z3.And(
-                moment.reads(index, start + 1, end + 1), z3.Not(moment.reads(index, start, end))
-            )
-            yield z3.Or(z3.Not(read), is_boundary)
+    for feature, chunk in _features_and_chunk(moment):
+        resident = _on_worker(moment, feature)
+        # A tensor that the target misses already is one effect, and counts there.
+        yield implies(
+            claims.target_resident(feature, chunk, resident),
+            claims.drafter_resident_or_boundary(feature, chunk, resident),
+        )
 
 
-def _on_worker(moment: Moment, index: int) -> bool:
+def _on_worker(moment: Moment, feature: FeatureOfRun) -> bool:
     worker = moment.step.worker if moment.step.kind == "pass" else None
-    return worker is not None and moment.name(index) in dict(worker.contents)
+    return worker is not None and feature.name in dict(worker.contents)
 
 
 def _need_agrees(moment: Moment) -> Iterator[Condition]:
-    window = moment.window
-    if window is None:
-        return
-    start, end = window
-    ahead = 1 if moment.scenario.shape.shift else 0
-    stopped: z3.BoolRef = moment.false
-    for index in moment.features:
-        is_boundary = moment.bounds(index)[0] >= end
-        cut = z3.And(is_boundary, _is_cut_whole(moment, index, start))
-        how = moment.asked.get(index)
-        if how is None:
-            read = moment.reads(index, start, end + ahead)
-            excused = z3.Or(cut, z3.And(is_boundary, stopped), is_duplicate(moment, index))
-            yield z3.Or(z3.Not(read), excused)
-            stopped = z3.Or(stopped, cut)
-        elif how == "refused":
-            stopped = z3.BoolVal(True, moment.scenario.exploration.context)
+    search_ended: Condition = False
+    for feature, chunk in _features_and_chunk(moment):
+        how = moment.asked.get(feature.index)
+        cut = how is None and and_(
+            claims.is_at_boundary(feature, chunk), _cut_whole(moment, feature, chunk)
+        )
+        search_ended = or_(search_ended, cut)
+        asked = how is not None or is_duplicate(moment, feature)
+        yield claims.need_agrees(feature, chunk, asked, search_ended)
+        search_ended = or_(search_ended, how == "refused")
 
 
-def _is_cut_whole(moment: Moment, index: int, start: z3.ArithRef) -> z3.BoolRef:
+def _cut_whole(moment: Moment, feature: FeatureOfRun, chunk: claims.Chunk) -> Condition:
+    """Whether the request, which has the whole budget, lacked tokens to finish the item."""
     scenario = moment.scenario
     if not scenario.shape.whole_items:
-        return moment.false
-    offset, length = moment.bounds(index)
-    most = scenario.token_budget.term
+        return False
+    tokens = scenario.token_budget.term
     if scenario.threshold is not None:
-        most = z3.If(scenario.threshold.term < most, scenario.threshold.term, most)
-    return z3.And(offset < start + most, start + most < offset + length)
+        tokens = min_(scenario.threshold.term, tokens)
+    cut: Condition = claims.cut_before_whole_item(feature, chunk.start, tokens, tokens)
+    return cut
 
 
 def _item_whole(moment: Moment) -> Iterator[Condition]:
-    window = moment.window
-    if window is None or not moment.scenario.shape.whole_items:
-        return
-    start, end = window
-    for index in moment.features:
-        offset, length = moment.bounds(index)
-        yield z3.Or(z3.Not(z3.And(start <= offset, offset < end)), offset + length <= end)
+    if moment.scenario.shape.whole_items:
+        for feature, chunk in _features_and_chunk(moment):
+            yield claims.item_whole(feature, chunk)
 
 
 def _slots_conserved(moment: Moment) -> Iterator[Condition]:
     book, rows, size = moment.step.state.book, moment.scenario.rows, moment.scenario.cache_size.term
     present = _sum(moment, [rows[name] for name in moment.entries])
     held = _sum(moment, [rows[name] for name, is_held in moment.entries.items() if is_held])
-    yield moment.term(book.num_free_slots) == size - present
+    free, freeable = moment.term(book.num_free_slots), size - held
     if book.num_freeable_slots is not None:
-        yield moment.term(book.num_freeable_slots) == size - held
-    yield present <= size
-    unreferenced = sorted(name for name, is_held in moment.entries.items() if not is_held)
-    yield sorted(book.freeable) == unreferenced
+        freeable = moment.term(book.num_freeable_slots)
+    yield claims.slots_conserved(free, freeable, present, held, size)
+    yield len(book.freeable) == len(set(book.freeable))
+    for name in {*moment.entries, *book.freeable}:
+        yield claims.freeable_is_unreferenced(
+            name in book.freeable, name in moment.entries, moment.entries.get(name, False)
+        )
 
 
 def _sum(moment: Moment, terms: list[z3.ArithRef]) -> z3.ArithRef:
@@ -115,64 +115,68 @@ def _worker_bounded(moment: Moment) -> Iterator[Condition]:
     if moment.step.kind == "pass" and moment.step.worker is not None:
         names = [name for name, _ in moment.step.worker.contents]
         total = _sum(moment, [moment.scenario.rows[name] for name in names])
-        yield total <= moment.scenario.cache_size.term
+        yield claims.worker_bounded(total, moment.scenario.cache_size.term)
 
 
 def _views_agree(moment: Moment) -> Iterator[Condition]:
     if moment.step.kind == "pass" and moment.step.worker is not None:
-        yield dict(moment.step.worker.contents).keys() == moment.entries.keys()
+        contents = dict(moment.step.worker.contents)
+        for name in contents.keys() | moment.entries.keys():
+            yield claims.views_agree(name in moment.entries, name in contents)
 
 
 def _evicted_not_live(moment: Moment) -> Iterator[Condition]:
-    if moment.step.kind == "pass":
-        yield not set(moment.step.notices) & moment.entries.keys()
+    for name in moment.step.notices if moment.step.kind == "pass" else ():
+        yield claims.evicted_not_live(True, name in moment.entries)
 
 
 def _freed_not_needed(moment: Moment) -> Iterator[Condition]:
     for call in moment.step.calls if moment.step.kind == "update" else ():
         if call.method == "free_encoder_input":
-            offset, length = moment.bounds(call.feature)
-            yield offset + length <= moment.progress
+            yield claims.freed_not_needed(True, moment.features[call.feature].end, moment.progress)
 
 
 def _dropped_in_update(moment: Moment) -> Iterator[Condition]:
-    calls = [call for call in moment.step.calls if call.method in _LETS_GO]
-    lost = [n for n, held in moment.entries_before.items() if held and not moment.entries.get(n)]
-    if moment.step.kind != "pass":
-        yield bool(calls) or not lost
-        return
-    may_drop = bool(moment.step.rejected) or (
-        not moment.step.scheduled and moment.status != "running"
-    )
-    yield may_drop or not (lost or any(_held_before(moment, call) for call in calls))
+    step = moment.step
+    calls = [call for call in step.calls if call.method in _LETS_GO]
+    may_drop = bool(calls)
+    if step.kind == "pass":
+        may_drop = bool(step.rejected) or (not step.scheduled and moment.status != "running")
+        for call in calls:
+            yield claims.dropped_in_update(_held_before(moment, call), False, may_drop)
+    for name, held in moment.entries_before.items():
+        yield claims.dropped_in_update(held, moment.entries.get(name, False), may_drop)
 
 
 def _held_before(moment: Moment, let_go: Call) -> bool:
-    names = {moment.name(i) for i in moment.features if let_go.feature in (-1, i)}
+    names = {f.name for f in moment.features if let_go.feature in (-1, f.index)}
     if any(moment.entries_before.get(name) for name in names):
         return True
     earlier = moment.step.calls[: moment.step.calls.index(let_go)]
     return any(
-        moment.name(call.feature) in names
+        moment.features[call.feature].name in names
         for call in earlier
         if call.method == "allocate" or (call.method == "check_and_update_cache" and call.answer)
     )
 
 
 def _held_until_last_use(moment: Moment) -> Iterator[Condition]:
-    for index in moment.features:
-        if not moment.entries.get(moment.name(index)):
-            yield z3.Not(moment.taken[index])
+    for feature in moment.features:
+        referenced = moment.entries.get(feature.name, False)
+        is_needed = is_still_read(moment, feature)
+        yield claims.held_until_last_use(moment.taken[feature.index], is_needed, referenced)
 
 
 def _released(moment: Moment) -> Iterator[Condition]:
-    if moment.status == "finished":
-        yield not any(moment.entries.values())
+    has_ended = moment.status == "finished"
+    for held in moment.entries.values():
+        yield claims.released(has_ended, held)
 
 
 def _no_idle_references(moment: Moment) -> Iterator[Condition]:
-    if moment.is_pass and moment.status in ("waiting", "preempted"):
-        yield not any(moment.entries.values())
+    is_idle = moment.status in ("waiting", "preempted")
+    for held in moment.entries.values() if moment.is_pass else ():
+        yield claims.no_idle_references(is_idle, False, held)
 
 
 def _no_stall(moment: Moment) -> Iterator[Condition]:

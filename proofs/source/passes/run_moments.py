@@ -14,8 +14,49 @@ import z3
 
 from proofs.source.passes.run_scenario import FeatureInRange, RunScenario
 from proofs.symbolic.integers import AnyInt, term
+from spec.claims.predicates import Chunk
 from spec.record.steps import EngineState, PassSeen, ScheduledRequest, Step
 from spec.rules import geometry
+
+
+class FeatureOfRun:
+    """One feature of a symbolic run, as claims look at it.
+
+    Args:
+        scenario: the run.
+        index: index of the feature.
+    """
+
+    def __init__(self, scenario: RunScenario, index: int) -> None:
+        self._scenario = scenario
+        self.index = index
+        self.name = scenario.shape.identifiers[index]
+        self.offset: z3.ArithRef = scenario.offsets[index].term
+        self.length: z3.ArithRef = scenario.lengths[index].term
+        self.end: z3.ArithRef = self.offset + self.length
+
+    def meets(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+        """Whether the feature has a position in the range, which is not empty."""
+        return self._range(start, end).meets
+
+    def has_row_in(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+        """Whether a position of the range, which is not empty, takes a row."""
+        return self._range(start, end).reads
+
+    def _range(self, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
+        """The feature in a range; paths have many ranges in common, and each is built once."""
+        known = self._scenario.ranges
+        key = self.index, start.get_id(), end.get_id()
+        if key not in known:
+            meets = geometry.meets(self.offset, self.length, start, end)
+            reads = meets
+            if not self._scenario.shape.dense:
+                bounds = geometry.slice_bounds(self.offset, self.length, start, end)
+                rows_before = self._scenario.masks[self.index].rows_before
+                low, high = geometry.row_range(rows_before, *bounds)
+                reads = z3.And(meets, low < high)
+            known[key] = FeatureInRange(start, end, meets, reads)
+        return known[key]
 
 
 @dataclass
@@ -31,6 +72,7 @@ class Moment:
     """
 
     scenario: RunScenario
+    features: list[FeatureOfRun]
     step: Step
     previous: Moment | None = None
     rounds: tuple[tuple[EngineState, bool], ...] = ()
@@ -54,19 +96,6 @@ class Moment:
         """The term of an integer."""
         return term(value, self.scenario.exploration.context)
 
-    @property
-    def features(self) -> range:
-        """Indices of the features."""
-        return range(len(self.scenario.lengths))
-
-    def name(self, index: int) -> str:
-        """The feature's hash."""
-        return self.scenario.shape.identifiers[index]
-
-    def bounds(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
-        """The feature's offset and length."""
-        return self.scenario.offsets[index].term, self.scenario.lengths[index].term
-
     @cached_property
     def entries(self) -> dict[str, bool]:
         """The book's entries after the step, and whether the request holds each."""
@@ -84,13 +113,14 @@ class Moment:
         return self.step.state.requests[0].status
 
     @cached_property
-    def window(self) -> tuple[z3.ArithRef, z3.ArithRef] | None:
-        """What a pass runs: from where, and to where."""
+    def chunk(self) -> Chunk | None:
+        """What a pass runs; the drafter reads one token ahead, whatever the scheduler's shift."""
         if not self.scheduled:
             return None
         (entry,) = self.scheduled
         start = self.term(entry.num_computed_tokens)
-        return start, start + self.term(entry.num_scheduled_tokens)
+        end = start + self.term(entry.num_scheduled_tokens)
+        return Chunk(start, end, 1 if self.scenario.shape.shift else 0)
 
     @cached_property
     def progress(self) -> z3.ArithRef:
@@ -113,35 +143,14 @@ class Moment:
         """What never holds."""
         return z3.BoolVal(False, self.scenario.exploration.context)
 
-    def meets(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
-        """Whether the feature has a position in the range, which is not empty."""
-        return self._range(index, start, end).meets
-
-    def reads(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
-        """Whether the feature has a row in the range."""
-        return self._range(index, start, end).reads
-
-    def _range(self, index: int, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
-        """The feature in a range; paths have many ranges in common, and each is built once."""
-        known = self.scenario.ranges
-        key = index, start.get_id(), end.get_id()
-        if key not in known:
-            meets = geometry.meets(*self.bounds(index), start, end)
-            reads = meets
-            if not self.scenario.shape.dense:
-                bounds = geometry.slice_bounds(*self.bounds(index), start, end)
-                low, high = geometry.row_range(self.scenario.masks[index].rows_before, *bounds)
-                reads = z3.And(meets, low < high)
-            known[key] = FeatureInRange(start, end, meets, reads)
-        return known[key]
-
 
 def moments(scenario: RunScenario, steps: tuple[Step, ...]) -> list[Moment]:
     """The steps of a path with what came before each."""
+    features = [FeatureOfRun(scenario, index) for index in range(len(scenario.lengths))]
     found: list[Moment] = []
     rounds: tuple[tuple[EngineState, bool], ...] = ()
     for step in steps:
-        moment = Moment(scenario, step, found[-1] if found else None)
+        moment = Moment(scenario, features, step, found[-1] if found else None)
         if not moment.scheduled:
             rounds = (*rounds, (step.state, bool(found and found[-1].scheduled)))
             moment.rounds = rounds
@@ -169,25 +178,28 @@ def _taken(moment: Moment) -> Iterator[z3.BoolRef]:
         return
     starts = any(entry.started for entry in moment.scheduled)
     before_step = None if starts else moment.previous
-    for index in moment.features:
-        offset, length = moment.bounds(index)
-        before = moment.false if before_step is None else before_step.taken[index]
-        end = offset + length
-        left = z3.And(moment.progress < end, moment.reads(index, moment.progress, end))
-        yield z3.And(z3.Or(before, _takes(moment, index)), left)
+    for feature in moment.features:
+        before = moment.false if before_step is None else before_step.taken[feature.index]
+        taken = z3.Or(before, _takes(moment, feature))
+        yield z3.And(taken, is_still_read(moment, feature))
 
 
-def _takes(moment: Moment, index: int) -> z3.BoolRef:
-    how = moment.asked.get(index)
-    if how in ("hit", "allocated"):
+def is_still_read(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
+    """Whether the feature has a row at or past lowest progress."""
+    is_ahead = moment.progress < feature.end
+    return z3.And(is_ahead, feature.has_row_in(moment.progress, feature.end))
+
+
+def _takes(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
+    if moment.asked.get(feature.index) in ("hit", "allocated"):
         return z3.BoolVal(True, moment.scenario.exploration.context)
-    return is_duplicate(moment, index)
+    return is_duplicate(moment, feature)
 
 
-def is_duplicate(moment: Moment, index: int) -> z3.BoolRef:
+def is_duplicate(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
     """Whether the pass met the feature's hash after it had allocated it for another one."""
-    window = moment.window
-    own = {moment.name(i) for i, how in moment.asked.items() if how == "allocated"}
-    if window is None or index in moment.asked or moment.name(index) not in own:
+    chunk = moment.chunk
+    own = {moment.features[i].name for i, how in moment.asked.items() if how == "allocated"}
+    if chunk is None or feature.index in moment.asked or feature.name not in own:
         return moment.false
-    return moment.meets(index, window[0], window[1] + moment.scenario.shape.shift)
+    return feature.meets(chunk.start, chunk.end + moment.scenario.shape.shift)

@@ -8,6 +8,8 @@ import z3
 
 from proofs.source.passes.scheduling_scenario import SchedulingScenario, SchedulingShape
 from proofs.symbolic.integers import term
+from spec.algebra import and_, implies, ite, or_
+from spec.claims import predicates as claims
 from spec.functions.monitor_scheduling import DRAFT_LOOKAHEAD
 from spec.functions.observations import SchedulingObservation, SchedulingPass
 from spec.rules import geometry
@@ -67,80 +69,70 @@ class _Pass:
         self.scheduled = term(seen.num_scheduled_tokens, context)
         self.end = self.start + self.scheduled
         self.runs = self.scheduled >= 1
+        self.chunk = claims.Chunk(self.start, self.end, DRAFT_LOOKAHEAD)
         self.present = {identifier for identifier, _ in seen.book.references}
 
-    def reads(
-        self, scenario: SchedulingScenario, index: int, start: z3.ArithRef, end: z3.ArithRef
-    ) -> z3.BoolRef:
-        """Whether a row of the feature lies in ``[start, end)``."""
-        offset, length = scenario.offsets[index].term, scenario.lengths[index].term
-        bounds = geometry.slice_bounds(offset, length, start, end)
-        low, high = geometry.row_range(scenario.masks[index].rows_before, *bounds)
-        return z3.And(geometry.meets(offset, length, start, end), low < high)
-
-    def is_present(self, scenario: SchedulingScenario, index: int) -> bool:
+    def has(self, feature: _Feature) -> bool:
         """Whether the book has the feature's entry at the end of the pass."""
-        return scenario.shape.identifiers[index] in self.present
+        return feature.identifier in self.present
 
 
-def _missing(scenario: SchedulingScenario, a_pass: _Pass) -> list[int]:
-    count = len(scenario.shape.identifiers)
-    return [index for index in range(count) if not a_pass.is_present(scenario, index)]
+class _Feature:
+    """One feature in terms, as claims look at it."""
+
+    def __init__(self, scenario: SchedulingScenario, index: int) -> None:
+        self.identifier = scenario.shape.identifiers[index]
+        self.offset: z3.ArithRef = scenario.offsets[index].term
+        self._length: z3.ArithRef = scenario.lengths[index].term
+        self.end: z3.ArithRef = self.offset + self._length
+        self._rows_before = scenario.masks[index].rows_before
+
+    def has_row_in(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+        """Whether a row of the feature lies in ``[start, end)``."""
+        bounds = geometry.slice_bounds(self.offset, self._length, start, end)
+        low, high = geometry.row_range(self._rows_before, *bounds)
+        return z3.And(geometry.meets(self.offset, self._length, start, end), low < high)
+
+
+def _features(scenario: SchedulingScenario) -> list[_Feature]:
+    return [_Feature(scenario, index) for index in range(len(scenario.shape.identifiers))]
 
 
 def _target_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
-    for index in _missing(scenario, a_pass):
-        read = a_pass.reads(scenario, index, a_pass.start, a_pass.end)
-        yield z3.Not(z3.And(a_pass.runs, read))
+    for feature in _features(scenario):
+        resident = claims.target_resident(feature, a_pass.chunk, a_pass.has(feature))
+        yield implies(a_pass.runs, resident)
 
 
 def _drafter_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
-    for index in _missing(scenario, a_pass):
-        read = a_pass.reads(
-            scenario, index, a_pass.start + DRAFT_LOOKAHEAD, a_pass.end + DRAFT_LOOKAHEAD
-        )
-        at_boundary = geometry.is_boundary(
-            scenario.offsets[index].term, a_pass.start, a_pass.scheduled
-        )
-        looks_ahead = scenario.shift.term >= DRAFT_LOOKAHEAD
-        yield z3.Or(z3.Not(z3.And(a_pass.runs, looks_ahead, read)), at_boundary)
+    looks_ahead = scenario.shift.term >= DRAFT_LOOKAHEAD
+    for feature in _features(scenario):
+        resident = a_pass.has(feature)
+        safe = claims.drafter_resident_or_boundary(feature, a_pass.chunk, resident)
+        yield implies(and_(a_pass.runs, looks_ahead), safe)
 
 
 def _need_agrees(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
     identifiers, seen = scenario.shape.identifiers, a_pass.seen
-    for index, identifier in enumerate(identifiers):
-        repeated = any(identifiers[i] == identifier for i in seen.chosen if i < index)
+    look_ahead = ite(scenario.shift.term >= DRAFT_LOOKAHEAD, DRAFT_LOOKAHEAD, 0)
+    chunk = a_pass.chunk._replace(look_ahead=look_ahead)
+    # The pass had the tokens that were asked for, and what the scheduler looks ahead.
+    least, most = a_pass.asked, a_pass.asked + scenario.shift.term
+    search_ended: z3.BoolRef | bool = False
+    for index, feature in enumerate(_features(scenario)):
+        repeated = any(identifiers[i] == feature.identifier for i in seen.chosen if i < index)
         asked = (*seen.hits, *seen.chosen, *seen.duplicates, *seen.refused)
-        if repeated or index in asked:
-            continue
-        ahead = z3.If(scenario.shift.term >= DRAFT_LOOKAHEAD, DRAFT_LOOKAHEAD, 0)
-        read = a_pass.reads(scenario, index, a_pass.start, a_pass.end + ahead)
-        yield z3.Or(
-            z3.Not(z3.And(a_pass.runs, read)),
-            _is_cut_whole(scenario, a_pass, index),
-        )
-
-
-def _is_cut_whole(scenario: SchedulingScenario, a_pass: _Pass, index: int) -> z3.BoolRef:
-    """Whether the tokens asked for would have split the item, with chunking of items off."""
-    if not scenario.shape.whole_items:
-        return z3.BoolVal(False, scenario.exploration.context)
-    offset, length = scenario.offsets[index].term, scenario.lengths[index].term
-    end = a_pass.start + a_pass.asked
-    return z3.And(
-        a_pass.start <= offset,
-        offset < end + scenario.shift.term,
-        end < offset + length,
-    )
+        if scenario.shape.whole_items:
+            cut = claims.cut_before_whole_item(feature, a_pass.start, least, most)
+            search_ended = or_(search_ended, and_(claims.is_at_boundary(feature, chunk), cut))
+        agrees = claims.need_agrees(feature, chunk, repeated or index in asked, search_ended)
+        yield implies(a_pass.runs, agrees)
 
 
 def _item_whole(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
-    if not scenario.shape.whole_items:
-        return
-    for offset, length in zip(scenario.offsets, scenario.lengths, strict=True):
-        starts_inside = z3.And(a_pass.start <= offset.term, offset.term < a_pass.end)
-        whole = offset.term + length.term <= a_pass.end
-        yield z3.Or(z3.Not(z3.And(a_pass.runs, starts_inside)), whole)
+    if scenario.shape.whole_items:
+        for feature in _features(scenario):
+            yield implies(a_pass.runs, claims.item_whole(feature, a_pass.chunk))
 
 
 def _slots_conserved(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
@@ -149,10 +141,10 @@ def _slots_conserved(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3
     zero = z3.IntVal(0, context)
     present = sum((scenario.rows[name] for name, _ in book.references), start=zero)
     held = sum((scenario.rows[name] for name, who in book.references if who), start=zero)
-    yield term(book.num_free_slots, context) == size - present
+    free, freeable = term(book.num_free_slots, context), size - held
     if book.num_freeable_slots is not None:
-        yield term(book.num_freeable_slots, context) == size - held
-    yield present <= size
+        freeable = term(book.num_freeable_slots, context)
+    yield claims.slots_conserved(free, freeable, present, held, size)
 
 
 def _gives_what_it_can(_: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
