@@ -19,7 +19,7 @@ from spec.record.steps import Call, Encoding, EngineState, PassSeen, RequestStat
 Asked: TypeAlias = Literal["hit", "allocated", "duplicate", "refused"]
 """What became of a feature that the scheduler asked the book for in a pass."""
 
-_IDLE = ("waiting", "preempted", "paused")
+IDLE = ("waiting", "preempted", "paused")
 """Statuses of requests that do not run and have not ended."""
 
 
@@ -258,7 +258,7 @@ class History:
                 self.statuses_stay = False
                 self.num_finished += status == "finished"
             if status != "running":
-                num_idle += status in _IDLE
+                num_idle += status in IDLE
                 # Progress no longer counts its passes in flight, nor is anything still to be read.
                 history.taken.clear()
                 history.in_flight.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.model.claims import (
     BOUNDARY_TOLERATED,
     BOUNDARY_USED,
@@ -13,6 +14,7 @@ from spec.model.claims import (
 )
 from spec.model.layout import Layout, Reads
 from spec.model.state import PassRecord, Scheduled, State
+from spec.record.feature import Feature
 
 
 class ReadsJudge:
@@ -46,41 +48,38 @@ class ReadsJudge:
             self.premises |= TARGET_RESIDENT
         if reads.interior:
             self.premises |= DRAFTER_RESIDENT
-        if reads.names & ~after.worker:
-            broken |= self._judge_misses(reads, after.worker)
-        if reads.boundary and layout.hashes_of(reads.boundary) & after.worker:
+        absent = layout.without(after.worker)
+        missed = reads.target_lost & absent | reads.target_wrong & ~absent
+        if missed:
+            broken |= TARGET_RESIDENT
+        # A tensor that the target misses already is one effect, and counts there.
+        if (reads.drafter_lost & absent | reads.drafter_wrong & ~absent) & ~missed:
+            broken |= DRAFTER_RESIDENT
+        if reads.needed & absent:
+            broken |= self._judge_misses(reads, absent)
+        if reads.boundary & ~absent:
             self.premises |= BOUNDARY_USED
-            if not layout.rules.reads_boundary:
+            if not claims.boundary_used_when_resident(True, True, layout.rules.reads_boundary):
                 broken |= BOUNDARY_USED
         asked = record.hits | record.allocated | record.refused | record.duplicates
-        if reads.needed & ~asked and self._never_asked(scheduled, reads, record, asked):
+        unasked = reads.unasked & ~asked | reads.asked_wrong
+        if unasked and self._never_asked(scheduled, reads, record, asked):
             broken |= NEED_AGREES
         return broken
 
-    def _judge_misses(self, reads: Reads, worker: int) -> int:
+    def _judge_misses(self, reads: Reads, absent: int) -> int:
         """What becomes of occurrences that are read and not resident."""
-        layout = self._layout
-        rules = layout.rules
-        broken = target = interior = boundary = 0
-        for occurrence, name in enumerate(layout.hash_of):
-            if worker >> name & 1:
-                continue
-            bit = 1 << occurrence
-            target |= reads.target & bit
-            interior |= reads.interior & bit
-            boundary |= reads.boundary & bit
-        if target:
-            broken |= TARGET_RESIDENT
-        if interior & ~target:
-            broken |= DRAFTER_RESIDENT
-        if target or interior:
+        rules = self._layout.rules
+        interior, broken = (reads.target | reads.interior) & absent, 0
+        if interior:
             self.premises |= INTERIOR_RAISES
-            if not rules.raises_interior:
+            if not claims.interior_miss_raises(False, False, rules.raises_interior):
                 broken |= INTERIOR_RAISES
-        if boundary:
+        if reads.boundary & absent:
             self.premises |= BOUNDARY_TOLERATED
             # Where something inside is missing as well, that is what the error names.
-            if not rules.tolerates_boundary and not interior:
+            raises = not rules.tolerates_boundary and not reads.interior & absent
+            if not claims.boundary_miss_tolerated(True, False, raises):
                 broken |= BOUNDARY_TOLERATED
         return broken
 
@@ -88,27 +87,29 @@ class ReadsJudge:
         self, scheduled: Scheduled, reads: Reads, record: PassRecord, asked: int
     ) -> bool:
         """Whether something is read that the scheduler neither asked for nor had to leave out."""
-        layout = self._layout
-        request, start, num_tokens = scheduled[:3]
-        end = start + num_tokens
-        look_ahead = layout.config.gather_lookahead
-        search_stopped = False
-        for occurrence in range(layout.first_after[request][start], layout.first[request + 1]):
-            offset = layout.offset[occurrence]
-            if offset >= end + look_ahead:
+        layout, chunk = self._layout, reads.chunk
+        request = scheduled[0]
+        search_ended = False
+        for occurrence in range(
+            layout.first_after[request][chunk.start], layout.first[request + 1]
+        ):
+            feature = layout.spans[occurrence]
+            if feature.offset >= chunk.end + chunk.look_ahead:
                 break
-            bit = 1 << occurrence
-            was_asked = bool(asked & bit)
-            boundary = offset >= end
-            cut = not was_asked and boundary and self._was_cut(scheduled, occurrence, record)
-            excused = cut or (boundary and search_stopped)
-            if not was_asked and reads.needed & bit and not excused:
+            was_asked = bool(asked >> occurrence & 1)
+            cut = (
+                not was_asked
+                and claims.is_at_boundary(feature, chunk)
+                and self._was_cut(scheduled, feature, record)
+            )
+            search_ended = search_ended or cut
+            if not claims.need_agrees(feature, chunk, was_asked, search_ended):
                 return True
             # The scheduler looks no further once a feature was refused.
-            search_stopped = search_stopped or bool(record.refused & bit) or cut
+            search_ended = search_ended or bool(record.refused >> occurrence & 1)
         return False
 
-    def _was_cut(self, scheduled: Scheduled, occurrence: int, record: PassRecord) -> bool:
+    def _was_cut(self, scheduled: Scheduled, feature: Feature, record: PassRecord) -> bool:
         """Whether the range ended before an item that the pass had no tokens to finish."""
         config = self._layout.config
         if not config.whole_items:
@@ -127,6 +128,5 @@ class ReadsJudge:
         if config.long_prefill_token_threshold:
             most = min(most, config.long_prefill_token_threshold)
             least = min(least, config.long_prefill_token_threshold)
-        start = scheduled[1]
-        offset, end = self._layout.offset[occurrence], self._layout.end[occurrence]
-        return offset < start + most and start + least < end
+        cut: bool = claims.cut_before_whole_item(feature, scheduled[1], least, most)
+        return cut

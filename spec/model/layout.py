@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spec.claims import predicates as claims
 from spec.errors import InputError
 from spec.model.rules import REFERENCE, ModelRules
 from spec.record.config import EngineConfig
 from spec.record.scenario import Scenario, ScenarioRequest
-from spec.rules.geometry import is_boundary
 
 
 class Layout:
@@ -41,6 +41,7 @@ class Layout:
         limit: tokens at which each request ends.
         hits: prefix hits of each request.
         features: features of each request.
+        spans: the feature of each occurrence.
         priority: priority of each request.
 
     Raises:
@@ -64,6 +65,7 @@ class Layout:
         self.hits = [request.prefix_hits for request in requests]
         self.priority = [request.priority for request in requests]
         self.features = [request.features for request in requests]
+        self.spans = [feature for request in requests for feature in request.features]
         self.first = [0]
         self.offset: list[int] = []
         self.end: list[int] = []
@@ -83,6 +85,7 @@ class Layout:
         self._reads: dict[tuple[int, int, int], Reads] = {}
         self._owned: dict[tuple[int, ...], int] = {}
         self._rows_of: dict[int, int] = {}
+        self._without: dict[int, int] = {}
 
     def _add(self, request: ScenarioRequest) -> None:
         first = self.first[-1]
@@ -156,6 +159,17 @@ class Layout:
                 names |= 1 << number
         return names
 
+    def without(self, names: int) -> int:
+        """The occurrences of all other hashes."""
+        known = self._without.get(names)
+        if known is None:
+            known = 0
+            for number, sharing in enumerate(self.sharing):
+                if not names >> number & 1:
+                    known |= sharing
+            self._without[names] = known
+        return known
+
     def rows_of(self, names: int) -> int:
         """Rows of some hashes."""
         known = self._rows_of.get(names)
@@ -174,39 +188,74 @@ class Layout:
 
 
 class Reads:
-    """What the target's and the drafter's gather read of one request in one pass.
+    """What the two gathers read of one request in one pass, and what the claims say of it.
+
+    Every attribute is a set of occurrences of the request. Of a claim about an occurrence that may
+    be resident or not, ``*_lost`` are those that break it unless resident, and ``*_wrong`` those
+    that break it although resident.
 
     Attributes:
+        chunk: what the pass runs.
         target: occurrences with a row in the target's window.
         interior: those with a row in the drafter's window that start inside the processed range.
         boundary: those with a row in the drafter's window that start at or past its end.
         needed: all of them.
-        names: their hashes.
         whole: occurrences that start in the processed range.
-        split: those that end past it.
+        split: occurrences that break ``item-whole``.
+        unasked: occurrences that break ``need-agrees`` unless they were asked for or the search had
+            ended.
+        asked_wrong: occurrences that break it although they were asked for.
     """
 
-    __slots__ = ("boundary", "interior", "names", "needed", "split", "target", "whole")
+    __slots__ = (
+        "asked_wrong",
+        "boundary",
+        "chunk",
+        "drafter_lost",
+        "drafter_wrong",
+        "interior",
+        "needed",
+        "split",
+        "target",
+        "target_lost",
+        "target_wrong",
+        "unasked",
+        "whole",
+    )
 
     def __init__(self, layout: Layout, request: int, start: int, num_tokens: int) -> None:
-        ahead = layout.config.gather_lookahead
         end = start + num_tokens
+        chunk = self.chunk = claims.Chunk(start, end, layout.config.gather_lookahead)
         self.target = self.interior = self.boundary = self.whole = self.split = 0
+        self.target_lost = self.target_wrong = self.drafter_lost = self.drafter_wrong = 0
+        self.unasked = self.asked_wrong = 0
         for occurrence in range(layout.first[request], layout.first[request + 1]):
-            bit = 1 << occurrence
-            if layout.has_row_in(occurrence, start, end):
+            bit, feature = 1 << occurrence, layout.spans[occurrence]
+            if claims.target_reads(feature, chunk):
                 self.target |= bit
-            if ahead and layout.has_row_in(occurrence, start + ahead, end + ahead):
-                if is_boundary(layout.offset[occurrence], start, num_tokens):
+            if chunk.look_ahead and claims.drafter_reads(feature, chunk):
+                if claims.is_at_boundary(feature, chunk):
                     self.boundary |= bit
                 else:
                     self.interior |= bit
             if start <= layout.offset[occurrence] < end:
                 self.whole |= bit
-                if end < layout.end[occurrence]:
-                    self.split |= bit
+            if not claims.item_whole(feature, chunk):
+                self.split |= bit
+            if not claims.target_resident(feature, chunk, False):
+                self.target_lost |= bit
+            if not claims.target_resident(feature, chunk, True):
+                self.target_wrong |= bit
+            if chunk.look_ahead:
+                if not claims.drafter_resident_or_boundary(feature, chunk, False):
+                    self.drafter_lost |= bit
+                if not claims.drafter_resident_or_boundary(feature, chunk, True):
+                    self.drafter_wrong |= bit
+            if not claims.need_agrees(feature, chunk, False, False):
+                self.unasked |= bit
+            if not claims.need_agrees(feature, chunk, True, False):
+                self.asked_wrong |= bit
         self.needed = self.target | self.interior | self.boundary
-        self.names = layout.hashes_of(self.needed)
 
 
 def not_covered(config: EngineConfig, requests: Sequence[ScenarioRequest]) -> str | None:

@@ -36,6 +36,7 @@ from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.verdict import Verdict
 from tests.recorders.record_releases import recorded
+from tests.support.real_releases import real_release
 
 ALONE = RunShape("A")
 DRAFTED = RunShape("A", 1)
@@ -45,20 +46,9 @@ WHOLE = RunShape("A", 1, whole_items=True)
 REPEATED = RunShape("AA")
 
 
-@cache
-def _real(name: str) -> ReleaseSource:
-    source = unpacked(cache_folder(), name)
-    if source is None:
-        pytest.skip(f"vLLM {name} IS NOT HERE, so its runs were not proved; run `make vllm`")
-    release = ReleaseSource(source.package, OVERRIDES)
-    # Parsed once: mutants change one module and share the others.
-    RunCode(release)
-    return release
-
-
 def _changed(name: str, module: str, *changes: tuple[str, str]) -> ReleaseSource:
     """The release with some text of a module replaced where it first stands."""
-    release = _real(name)
+    release = real_release(name)
     text = ast.unparse(release.tree(module))
     for old, new in changes:
         assert old in text, f"{name} has no longer: {old}"
@@ -76,7 +66,7 @@ def _refuted(pieces: list[Piece]) -> dict[str, Piece]:
 @cache
 def _as_released(shape: RunShape) -> dict[str, Piece]:
     """What the shape refutes of 0.33.0 itself."""
-    return _refuted(run_pieces(_real("0.33.0"), "0.33.0", shape))
+    return _refuted(run_pieces(real_release("0.33.0"), "0.33.0", shape))
 
 
 # What runs show of releases
@@ -108,7 +98,7 @@ needs_releases = pytest.mark.vllm
 )
 def test_known_faults_show_in_runs(shape: RunShape, claim: str, bad: str, good: str | None) -> None:
     """Wrong: a fault that a person can replay, and a bounded model check of the source misses."""
-    found = _refuted(run_pieces(_real(bad), bad, shape))
+    found = _refuted(run_pieces(real_release(bad), bad, shape))
     assert claim in found
     finding = found[claim].finding
     assert finding is not None
@@ -116,7 +106,7 @@ def test_known_faults_show_in_runs(shape: RunShape, claim: str, bad: str, good: 
     assert isinstance(finding.case, Scenario)
     finding.case.validate()
     if good is not None:
-        assert claim not in _refuted(run_pieces(_real(good), good, shape))
+        assert claim not in _refuted(run_pieces(real_release(good), good, shape))
 
 
 @needs_releases
@@ -138,7 +128,7 @@ def test_only_recorded_claims_are_refuted(name: str) -> None:
     """Anything more is news; what `.ci/run` proves of all shapes is compared with the record."""
     known = {(claim, part) for claim, part in recorded()[name]["source_refuted"]}
     for shape in _QUICK:
-        pieces = run_pieces(_real(name), name, shape)
+        pieces = run_pieces(real_release(name), name, shape)
         assert {(p.claim, p.part) for p in _refuted(pieces).values()} <= known
         assert [p.claim for p in pieces] == list(claims_of(shape))
         assert all(p.counts.paths for p in pieces)
@@ -152,7 +142,7 @@ _SHIFTED_CUT = Scenario(EngineConfig(8, 4, 4, 12, 1, 1, 1, 1, 1), (ScenarioReque
 @pytest.mark.parametrize(("name", "stalls"), [("0.32.0", True), ("0.33.0", False)])
 def test_the_shifted_cut_on_plain_integers(name: str, stalls: bool) -> None:
     """What the proof finds small, a person finds in the numbers of the report (47738)."""
-    code = RunCode(_real(name))
+    code = RunCode(real_release(name))
     found = judged(_SHIFTED_CUT, code, name, "no-stall")
     assert bool(found) == stalls
     steps = list(islice(run_plain(code, _SHIFTED_CUT), 50))
@@ -241,7 +231,7 @@ def test_a_sampler_that_never_yields_is_caught(monkeypatch: pytest.MonkeyPatch) 
     """Wrong: a stand-in that leaves out what the engine does, and every claim passes."""
     assert not _as_released(ALONE)
     monkeypatch.setattr(run_code._Run, "_sample", lambda self, entry: ([], 0))
-    assert "no-stall" in _refuted(run_pieces(_real("0.33.0"), "0.33.0", ALONE))
+    assert "no-stall" in _refuted(run_pieces(real_release("0.33.0"), "0.33.0", ALONE))
 
 
 @needs_releases
@@ -253,7 +243,7 @@ def test_a_worker_that_drops_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) 
         return execute(self, inputs, (), starts=starts)
 
     monkeypatch.setattr(run_code._Run, "_execute", keeps)
-    found = _refuted(run_pieces(_real("0.33.0"), "0.33.0", RunShape("AB")))
+    found = _refuted(run_pieces(real_release("0.33.0"), "0.33.0", RunShape("AB")))
     assert {"views-agree", "worker-bounded"} <= found.keys()
 
 
@@ -282,7 +272,7 @@ def test_what_is_not_modelled_is_unknown(old: str, new: str, named: str) -> None
 def test_an_unfinished_run_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong: paths that were not run hold the counterexample, and the rest pass for a proof."""
     monkeypatch.setattr(run_scenario, "PATH_BUDGET", 3)
-    pieces = run_pieces(_real("0.33.0"), "0.33.0", ALONE)
+    pieces = run_pieces(real_release("0.33.0"), "0.33.0", ALONE)
     assert {piece.verdict for piece in pieces} == {Verdict.UNKNOWN}
     assert all(piece.counts.unfinished and "unfinished" in piece.detail for piece in pieces)
 
@@ -315,7 +305,7 @@ def test_plain_attributes_are_read_from_the_source(tmp_path: Path) -> None:
 @needs_releases
 def test_a_name_is_the_same_object_wherever_it_is_imported() -> None:
     """Wrong: two modules with an enum each, whose members never equal one another."""
-    release = _real("0.33.0")
+    release = real_release("0.33.0")
     here = release.module(SCHEDULER_MODULE).value("RequestStatus")
     assert here is release.module("vllm.v1.request").value("RequestStatus")
 
@@ -323,11 +313,11 @@ def test_a_name_is_the_same_object_wherever_it_is_imported() -> None:
 @needs_releases
 def test_shapes_follow_the_release() -> None:
     """Wrong: a counterexample with a shift that the release does not have."""
-    assert {shape.shift for shape in shapes_of_runs(_real("0.24.0"), 2, 2)} == {0, 1}
-    assert {shape.shift for shape in shapes_of_runs(_real("0.33.0"), 2, 2)} == {0, 1, 2}
-    longer = {shape.num_passes for shape in shapes_of_runs(_real("0.33.0"), 1, 3)}
+    assert {shape.shift for shape in shapes_of_runs(real_release("0.24.0"), 2, 2)} == {0, 1}
+    assert {shape.shift for shape in shapes_of_runs(real_release("0.33.0"), 2, 2)} == {0, 1, 2}
+    longer = {shape.num_passes for shape in shapes_of_runs(real_release("0.33.0"), 1, 3)}
     assert longer == {2, 3}
-    assert {len(shape.identifiers) for shape in shapes_of_runs(_real("0.33.0"), 1, 3)} == {1}
+    assert {len(shape.identifiers) for shape in shapes_of_runs(real_release("0.33.0"), 1, 3)} == {1}
 
 
 @needs_releases

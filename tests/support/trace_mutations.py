@@ -12,10 +12,13 @@ from spec.record.steps import Ending, ErrorSeen, Event, Method, Read, Status, St
 
 UNKNOWN = "no such hash"
 
-NOT_SEEN = {("Trace", "scenario"), ("Trace", "kind")} | {
-    (step, "kind") for step in ("EventSeen", "PassSeen", "UpdateSeen")
-}
-"""The scenario is what was chosen, not what was seen; kinds say which class it is."""
+NOT_SEEN = (
+    {("Trace", "scenario"), ("Trace", "kind")}
+    | {(step, "kind") for step in ("EventSeen", "PassSeen", "UpdateSeen")}
+    | {("ErrorSeen", "type"), ("ErrorSeen", "message")}
+)
+"""The scenario is what was chosen, not what was seen; kinds say which class it is; no recording
+that is changed here has an error."""
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "method": get_args(Method),

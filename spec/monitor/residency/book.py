@@ -5,7 +5,8 @@ The claims ``slots-conserved``, ``no-idle-references``, ``released`` and ``evict
 
 from __future__ import annotations
 
-from spec.history.history import History
+from spec.claims import predicates as claims
+from spec.history.history import IDLE, History
 from spec.history.log import FindingLog
 from spec.record.steps import Ending, LoopBookState, PassSeen, Step
 
@@ -42,6 +43,8 @@ class BookMonitor:
         self._log.premises["released"] += 1
         for name, holders in self._history.holders().items():
             for request in holders:
+                if claims.released(True, True):
+                    continue
                 self._log.add_standing(
                     "released",
                     (name, request),
@@ -60,16 +63,12 @@ class BookMonitor:
         self._log.settle("slots-conserved")
 
     def _check_item_slots(self, book: LoopBookState) -> None:
-        size, held = self._config.encoder_cache_size, sum(self._history.items_held.values())
+        held = sum(self._history.items_held.values())
         self._has_entries = held > 0
-        self._compare("encoder-decoder book: free", book.num_free_slots, size - held, held)
-        if book.num_freeable_slots is not None:
-            self._compare(
-                "encoder-decoder book: freeable", book.num_freeable_slots, size - held, held
-            )
+        self._check_sums("encoder-decoder book: ", book, held, held)
 
     def _check_entry_slots(self, book: LoopBookState) -> None:
-        size, rows = self._config.encoder_cache_size, self._history.entry_rows
+        rows = self._history.entry_rows
         occupied = referenced = 0
         for name, holders in self._history.references.items():
             known = rows.get(name)
@@ -86,35 +85,24 @@ class BookMonitor:
             if holders:
                 referenced += known
         self._has_entries = occupied > 0
-        self._compare("free", book.num_free_slots, size - occupied, occupied)
-        if book.num_freeable_slots is not None:
-            self._compare("freeable", book.num_freeable_slots, size - referenced, referenced)
+        self._check_sums("", book, occupied, referenced)
         self._check_freeable(book)
 
-    def _check_freeable(self, book: LoopBookState) -> None:
-        references = self._history.references
-        freeable = book.freeable
-        unreferenced = 0
-        for holders in references.values():
-            if not holders:
-                unreferenced += 1
-        if unreferenced == len(freeable):
-            for name in freeable:
-                if references.get(name) != ():
-                    break
-            else:
-                if unreferenced < 2 or len(set(freeable)) == unreferenced:
-                    return
-        names = sorted(name for name, holders in references.items() if not holders)
-        self._log.add_standing(
-            "slots-conserved",
-            "freeable entries",
-            "freeable entries are not the unreferenced ones",
-            observed=f"freeable: {list(freeable)}",
-            expected=f"the unreferenced entries, {names}",
-        )
+    def _check_sums(self, kind: str, book: LoopBookState, occupied: int, referenced: int) -> None:
+        size = self._config.encoder_cache_size
+        free, freeable = book.num_free_slots, book.num_freeable_slots
+        counts = [(f"{kind}free", free, size - occupied, occupied)]
+        if freeable is None:
+            freeable = size - referenced
+        else:
+            counts.append((f"{kind}freeable", freeable, size - referenced, referenced))
+        if claims.slots_conserved(free, freeable, occupied, referenced, size):
+            return
+        wrong = [count for count in counts if count[1] != count[2] or count[2] < 0]
+        for name, reported, true, taken in wrong or counts:
+            self._note_slots(name, reported, true, taken)
 
-    def _compare(self, name: str, reported: int, true: int, taken: int) -> None:
+    def _note_slots(self, name: str, reported: int, true: int, taken: int) -> None:
         size = self._config.encoder_cache_size
         if reported != true:
             more = reported > true
@@ -125,7 +113,7 @@ class BookMonitor:
                 observed=f"{name} {reported} of {size}",
                 expected=f"{true}, with {taken} rows taken",
             )
-        elif true < 0:
+        else:
             self._log.add_standing(
                 "slots-conserved",
                 name,
@@ -134,10 +122,28 @@ class BookMonitor:
                 expected=f"between 0 and {size}",
             )
 
+    def _check_freeable(self, book: LoopBookState) -> None:
+        references, freeable = self._history.references, book.freeable
+        listed = set(freeable)
+        right = len(listed) == len(freeable)
+        for name in references.keys() | listed:
+            in_book, referenced = name in references, bool(references.get(name))
+            right &= claims.freeable_is_unreferenced(name in listed, in_book, referenced)
+        if right:
+            return
+        names = sorted(name for name, holders in references.items() if not holders)
+        self._log.add_standing(
+            "slots-conserved",
+            "freeable entries",
+            "freeable entries are not the unreferenced ones",
+            observed=f"freeable: {list(freeable)}",
+            expected=f"the unreferenced entries, {names}",
+        )
+
     def _check_notices(self, step: PassSeen) -> None:
         for name in step.notices:
             self._log.premises["evicted-not-live"] += 1
-            if name in self._history.references:
+            if not claims.evicted_not_live(True, name in self._history.references):
                 again = any(name in names for names in self._history.allocated.values())
                 self._log.add(
                     "evicted-not-live",
@@ -156,10 +162,13 @@ class BookMonitor:
             for name, holders in self._history.holders().items():
                 for request in holders:
                     status = requests[request].status
-                    if status in ("waiting", "preempted"):
-                        self._note_idle(name, request, f"{status} request keeps references")
-                    elif status == "paused" and not self._has_unprocessed(request, name):
-                        self._note_idle(name, request, "paused request keeps a processed feature")
+                    is_paused = status == "paused"
+                    is_needed = is_paused and self._has_unprocessed(request, name)
+                    if not claims.no_idle_references(status in IDLE, is_needed, True):
+                        mechanism = "paused request keeps a processed feature"
+                        if not is_paused:
+                            mechanism = f"{status} request keeps references"
+                        self._note_idle(name, request, mechanism)
         self._log.settle("no-idle-references")
 
     def _has_unprocessed(self, request: int, name: str) -> bool:
@@ -189,7 +198,8 @@ class BookMonitor:
             return
         for name, holders in history.holders().items():
             for request in holders:
-                if requests[request].status in ("finished", "rejected"):
+                has_ended = requests[request].status in ("finished", "rejected")
+                if not claims.released(has_ended, True):
                     self._log.add_standing(
                         "released",
                         (name, request),

@@ -8,6 +8,7 @@ neither again under ``rows-exact`` or ``mask-exact``.
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.history.history import History
 from spec.history.log import FindingLog
 from spec.monitor.residency.fresh import check_fresh, staleness
@@ -58,7 +59,8 @@ class GatherMonitor:
         premises = self._log.premises
         contents = self._history.contents
         missing = [r for r in reads if r.feature.identifier not in contents]
-        interior = [r for r in missing if not r.boundary]
+        # What a gather without an error would break.
+        interior = [r for r in missing if not claims.interior_miss_raises(r.boundary, False, False)]
         if interior:
             premises["interior-miss-raises"] += 1
         if len(missing) > len(interior):
@@ -77,6 +79,9 @@ class GatherMonitor:
                 feature=interior[0].feature.index,
             )
             return
+        for tolerated in missing:
+            if not claims.boundary_miss_tolerated(tolerated.boundary, False, False):
+                self._note_not_tolerated(tolerated, f"{reader}: no error", reader)
         resident = [r for r in reads if r.feature.identifier in contents] if missing else reads
         if check_fresh(self._history, self._log, reader, resident):
             self._check_rows(reader, resident, read)
@@ -91,21 +96,15 @@ class GatherMonitor:
     ) -> None:
         error = read.error
         assert error is not None
-        if any(error.names(r.feature.identifier) for r in interior):
+        is_named = any(error.names(r.feature.identifier) for r in interior)
+        if interior and claims.interior_miss_raises(False, False, is_named):
             return
         seen = f"{reader}: {error.type}: {error.message}"
         for tolerated in missing:
-            if not tolerated.boundary or not error.names(tolerated.feature.identifier):
+            raises = error.names(tolerated.feature.identifier)
+            if claims.boundary_miss_tolerated(tolerated.boundary, False, raises):
                 continue
-            self._log.add(
-                "boundary-miss-tolerated",
-                f"{reader}: boundary miss raises",
-                observed=seen,
-                expected=f"{tolerated.describe()} starts at or past the processed end and is not "
-                "resident: it is skipped and its positions keep their token embeddings",
-                request=tolerated.request,
-                feature=tolerated.feature.index,
-            )
+            self._note_not_tolerated(tolerated, seen, reader)
             return
         if not interior:
             # A merge fails where a tensor has another number of rows: that is no miss.
@@ -128,6 +127,17 @@ class GatherMonitor:
             feature=None if subject is None else subject.feature.index,
         )
 
+    def _note_not_tolerated(self, missed: ReadFeature, seen: str, reader: Reader) -> None:
+        self._log.add(
+            "boundary-miss-tolerated",
+            f"{reader}: boundary miss raises",
+            observed=seen,
+            expected=f"{missed.describe()} starts at or past the processed end and is not "
+            "resident: it is skipped and its positions keep their token embeddings",
+            request=missed.request,
+            feature=missed.feature.index,
+        )
+
     def _check_rows(self, reader: Reader, resident: list[ReadFeature], read: Read) -> None:
         contents = self._history.contents
         placed: list[Placed] = []
@@ -141,10 +151,11 @@ class GatherMonitor:
             self._log.premises["boundary-used-when-resident"] += 1
         rows, mask = rows_of(placed), positions_of(placed)
         seen_rows, seen_mask = returned_rows(read), join_ranges(read.mask)
-        if rows == seen_rows and mask == seen_mask:
-            self._check_slices_and_merge(reader, placed, read)
+        alike = rows == seen_rows and mask == seen_mask
+        if boundary and self._skips_boundary(reader, resident, seen_rows, seen_mask, alike):
             return
-        if boundary and self._only_boundary_lost(reader, resident, seen_rows, seen_mask):
+        if alike:
+            self._check_slices_and_merge(reader, placed, read)
             return
         self._note_difference(reader, resident, read, (rows, seen_rows), (mask, seen_mask))
 
@@ -171,12 +182,13 @@ class GatherMonitor:
                 expected=f"the model reads {write_placed(expected)}",
             )
 
-    def _only_boundary_lost(
+    def _skips_boundary(
         self,
         reader: Reader,
         resident: list[ReadFeature],
         seen_rows: list[Row],
         seen_mask: Ranges,
+        alike: bool,
     ) -> bool:
         """Note resident boundary features that were skipped, if nothing else differs."""
         contents = self._history.contents
@@ -184,11 +196,14 @@ class GatherMonitor:
         lost: list[ReadFeature] = []
         for item in resident:
             placed = item.placed(contents[item.feature.identifier])
-            if item.boundary and not ranges_meet(positions_of(placed), seen_mask):
+            is_used = ranges_meet(positions_of(placed), seen_mask)
+            if not claims.boundary_used_when_resident(item.boundary, True, is_used):
                 lost.append(item)
             else:
                 kept += placed
-        if not lost or rows_of(kept) != seen_rows or positions_of(kept) != seen_mask:
+        if not lost:
+            return False
+        if not alike and (rows_of(kept) != seen_rows or positions_of(kept) != seen_mask):
             return False
         for item in lost:
             self._log.add(

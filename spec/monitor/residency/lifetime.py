@@ -5,6 +5,7 @@ The claims ``dropped-in-update``, ``freed-not-needed`` and ``held-until-last-use
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.history.history import History
 from spec.history.log import FindingLog
 from spec.record.steps import Call, PassSeen, Step, UpdateSeen
@@ -78,7 +79,7 @@ class LifetimeMonitor:
             if continued == request:
                 progress = max(progress, base)
         needed_to = 1 if history.config.is_encoder_decoder else feature.end
-        if needed_to > progress:
+        if not claims.freed_not_needed(True, needed_to, progress):
             drafts = sum(history.requests[request].in_flight.values())
             self._log.add(
                 "freed-not-needed",
@@ -130,7 +131,8 @@ class LifetimeMonitor:
             self._log.premises["dropped-in-update"] += 1
             if call.request in reported or self._may_drop(step, call.request):
                 continue
-            if not self._held(call.request, call.feature, step.calls[:position]):
+            held = self._held(call.request, call.feature, step.calls[:position])
+            if claims.dropped_in_update(held, False, False):
                 continue
             reported.add(call.request)
             self._note_dropped(step, call.request, call.feature, f"by a call of {call.method}")
@@ -157,7 +159,9 @@ class LifetimeMonitor:
         for name, before in history.previous_references.items():
             after = history.references.get(name, ())
             for request in before:
-                if request not in after and not self._is_explained(step, request):
+                if request in after:
+                    continue
+                if not claims.dropped_in_update(True, False, self._is_explained(step, request)):
                     feature = self._feature_named(request, name)
                     self._note_dropped(step, request, feature, "by no call")
 
@@ -205,11 +209,13 @@ class LifetimeMonitor:
             over = []
             for index in history.taken:
                 feature = layout[index]
-                if feature.last_row_position < progress:
+                is_needed = feature.last_row_position >= progress
+                if is_needed:
+                    self._log.premises["held-until-last-use"] += 1
+                else:
                     over.append(index)
-                    continue
-                self._log.premises["held-until-last-use"] += 1
-                if not references.get(feature.identifier):
+                referenced = bool(references.get(feature.identifier))
+                if not claims.held_until_last_use(True, is_needed, referenced):
                     self._note_unreferenced(step, request, index, progress)
             # Progress never falls below what drafts in flight can take back; where it is
             # rewound, everything counts as not taken.

@@ -7,9 +7,11 @@ themselves are judged by :mod:`spec.monitor.residency.gather`.
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.history.history import History
 from spec.history.layout import FeatureLayout
 from spec.history.log import FindingLog
+from spec.history.tokens import tokens_left, tokens_of_victims
 from spec.monitor.residency.gather import GatherMonitor
 from spec.monitor.residency.gathered import Reader, ReadFeature
 from spec.record.steps import PassSeen, ScheduledRequest, WorkerSeen
@@ -57,7 +59,8 @@ class ResidencyMonitor:
     def _check_payload(self, step: PassSeen) -> None:
         for request, index in step.encoder_inputs:
             self._log.premises["payload-available"] += 1
-            if index not in self._history.requests[request].payload:
+            has_raw_data = index in self._history.requests[request].payload
+            if not claims.payload_available(True, has_raw_data):
                 self._log.add(
                     "payload-available",
                     "input scheduled for encoding without its raw data",
@@ -76,8 +79,10 @@ class ResidencyMonitor:
         if self._compared[0] is entries and self._compared[1] is contents:
             return
         self._compared = (entries, contents)
-        if entries.keys() != contents.keys():
-            for name in sorted(entries.keys() - contents.keys()):
+        names = entries.keys() | contents.keys()
+        wrong = [n for n in names if not claims.views_agree(n in entries, n in contents)]
+        if wrong:
+            for name in sorted(name for name in wrong if name in entries):
                 lacking = (name, "lacks")
                 self._log.add_standing(
                     "views-agree",
@@ -89,7 +94,7 @@ class ResidencyMonitor:
             encoded = {
                 self._history.feature(e.request, e.feature).identifier: e for e in worker.encoded
             }
-            for name in sorted(contents.keys() - entries.keys()):
+            for name in sorted(name for name in wrong if name not in entries):
                 surplus = (name, "surplus")
                 why = (
                     "encoded input has no entry in the book"
@@ -121,7 +126,7 @@ class ResidencyMonitor:
         rows = self._num_rows
         if rows:
             self._log.premises["worker-bounded"] += 1
-        if rows > self._config.encoder_cache_size:
+        if not claims.worker_bounded(rows, self._config.encoder_cache_size):
             self._log.add_standing(
                 "worker-bounded",
                 "rows",
@@ -140,7 +145,10 @@ class ResidencyMonitor:
         ]
         for item in items:
             self._log.premises["target-resident"] += 1
-            if item.feature.identifier not in self._history.contents:
+            # Whatever its tokens, the first step reads all of the item.
+            whole = claims.Chunk(item.feature.offset, item.feature.end)
+            resident = item.feature.identifier in self._history.contents
+            if not claims.target_resident(item.feature, whole, resident):
                 self._missing("target", item)
         self._gather.check_items(items, worker.target)
 
@@ -177,24 +185,24 @@ class ResidencyMonitor:
         request = scheduled.request
         start = scheduled.num_computed_tokens
         end = start + scheduled.num_scheduled_tokens
+        chunk = claims.Chunk(start, end, look_ahead)
         premises = self._log.premises
         contents = self._history.contents
         past_prefill = self._is_v2 and start + look_ahead >= scheduled.prefill_len
-        search_stopped = False
+        search_ended = False
         for feature in features:
             if self._config.whole_items and feature.offset < end:
-                self._check_whole(scheduled, feature, end)
-            boundary = feature.offset >= end
-            for_target = feature.has_row_in(start, end)
-            for_drafter = look_ahead > 0 and feature.has_row_in(
-                start + look_ahead, end + look_ahead
-            )
-            missing = feature.identifier not in contents
+                self._check_whole(scheduled, feature, chunk)
+            boundary: bool = claims.is_at_boundary(feature, chunk)
+            for_target: bool = claims.target_reads(feature, chunk)
+            for_drafter: bool = look_ahead > 0 and claims.drafter_reads(feature, chunk)
+            resident = feature.identifier in contents
+            is_there = claims.target_resident(feature, chunk, resident)
             if for_target:
                 read = ReadFeature(request, feature, False, start, end, base)
                 premises["target-resident"] += 1
                 target.append(read)
-                if missing:
+                if not is_there:
                     self._missing("target", read)
             if for_drafter:
                 ahead = ReadFeature(
@@ -204,17 +212,17 @@ class ResidencyMonitor:
                 if not past_prefill:
                     drafter.append(ahead)
                 # A tensor that the target misses already is one effect, and counts there.
-                if missing and not boundary and not for_target:
+                if is_there and not claims.drafter_resident_or_boundary(feature, chunk, resident):
                     self._missing("drafter", ahead)
-            if for_target or for_drafter:
-                premises["need-agrees"] += 1
             asked = self._history.how_asked(request, feature.index)
             cut = asked is None and boundary and self._cut_whole(step, scheduled, feature)
-            excused = cut or (boundary and search_stopped)
-            if asked is None and not excused and (for_target or for_drafter):
-                self._note_never_asked(request, feature, boundary, start, end)
+            search_ended = search_ended or cut
+            if for_target or for_drafter:
+                premises["need-agrees"] += 1
+                if not claims.need_agrees(feature, chunk, asked is not None, search_ended):
+                    self._note_never_asked(request, feature, boundary, start, end)
             # The scheduler looks no further once a feature was refused.
-            search_stopped = search_stopped or asked == "refused" or cut
+            search_ended = search_ended or asked == "refused"
 
     def _missing(self, reader: Reader, read: ReadFeature) -> None:
         asked = self._history.how_asked(read.request, read.feature.index)
@@ -231,13 +239,15 @@ class ResidencyMonitor:
             feature=read.feature.index,
         )
 
-    def _check_whole(self, scheduled: ScheduledRequest, feature: FeatureLayout, end: int) -> None:
-        start = scheduled.num_computed_tokens
+    def _check_whole(
+        self, scheduled: ScheduledRequest, feature: FeatureLayout, chunk: claims.Chunk
+    ) -> None:
+        start, end, _ = chunk
         if feature.offset < start:
             self._log.premises["item-whole.exempt"] += 1
             return
         self._log.premises["item-whole"] += 1
-        if feature.end > end:
+        if not claims.item_whole(feature, chunk):
             at_start = feature.offset == start
             self._log.add(
                 "item-whole",
@@ -257,31 +267,11 @@ class ResidencyMonitor:
         """Whether the range ended before an item that the pass had no tokens to finish."""
         if not self._config.whole_items:
             return False
-        budget = self._config.max_num_batched_tokens
-        before, others, is_before = 0, 0, True
-        for other in step.scheduled:
-            is_before = is_before and other is not scheduled
-            if other is not scheduled:
-                others += other.num_scheduled_tokens
-                before += other.num_scheduled_tokens if is_before else 0
-        # What victims had run came back when the range was cut, or only after that.
-        most = budget - before
-        least = budget - others - self._returned(step)
-        if self._config.long_prefill_token_threshold:
-            most = min(most, self._config.long_prefill_token_threshold)
-            least = min(least, self._config.long_prefill_token_threshold)
         start = scheduled.num_computed_tokens
-        return feature.offset < start + most and start + least < feature.end
-
-    def _returned(self, step: PassSeen) -> int:
-        """At most how many tokens came back in the pass from victims that were to run in it."""
-        granted = {
-            call.request: call.budget
-            for call in step.calls
-            if call.method == "allocate_slots" and call.answer and call.request in step.preempted
-        }
-        progress = self._history.previous_progress()
-        return sum(end - progress.get(request, 0) for request, end in granted.items())
+        returned = tokens_of_victims(step, self._history.previous_progress())
+        least, most = tokens_left(self._config, step.scheduled, scheduled, returned)
+        cut: bool = claims.cut_before_whole_item(feature, start, least, most)
+        return cut
 
     def _note_never_asked(
         self, request: int, feature: FeatureLayout, boundary: bool, start: int, end: int
