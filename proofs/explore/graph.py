@@ -7,11 +7,11 @@ events, the drafts accepted and a failed load; everything else follows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from proofs.explore.choices import Choice, Choices, accepted_choices
-from proofs.explore.cycles import find_cycle
 from spec.model.claims import NO_STALL, NO_THRASH
 from spec.model.judge import Judge
 from spec.model.layout import Layout
@@ -238,3 +238,30 @@ def explore(layout: Layout, choices: Choices) -> Graph:
         choices: what may be chosen.
     """
     return _Search(layout, choices).run()
+
+
+def find_cycle(edges: Sequence[tuple[int, int, int]]) -> int | None:
+    """An edge that closes a circle of the given edges, or ``None``."""
+    following: dict[int, list[tuple[int, int]]] = {}
+    for source, target, number in edges:
+        following.setdefault(source, []).append((target, number))
+    done: set[int] = set()
+    for root in following:
+        if root in done:
+            continue
+        open_nodes = {root}
+        stack = [(root, iter(following[root]))]
+        while stack:
+            node, rest = stack[-1]
+            for target, number in rest:
+                if target in open_nodes:
+                    return number
+                if target not in done:
+                    open_nodes.add(target)
+                    stack.append((target, iter(following.get(target, ()))))
+                    break
+            else:
+                stack.pop()
+                open_nodes.discard(node)
+                done.add(node)
+    return None

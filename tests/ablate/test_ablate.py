@@ -15,9 +15,8 @@ from proofs.ablate import evidence as evidence_module
 from proofs.ablate.cells import Cell, Scheduling, cells
 from proofs.ablate.confirm import confirm
 from proofs.ablate.decide import Decided, DisagreementError, Proof, Shown, decide
-from proofs.ablate.evidence import Evidence, UnfinishedRunError, evidence
+from proofs.ablate.evidence import Evidence, UnfinishedRunError, evidence, scope
 from proofs.ablate.matrix import decided_cells, to_json
-from proofs.ablate.scope import scope
 from proofs.commands.main import main
 from proofs.theorems.groups import all_obligations
 from spec.model.rules import ModelRules

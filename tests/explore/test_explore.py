@@ -28,8 +28,7 @@ from proofs.explore.chunk import (
     merge,
     num_jobs,
 )
-from proofs.explore.cycles import find_cycle
-from proofs.explore.graph import Graph, explore
+from proofs.explore.graph import Graph, explore, find_cycle
 from proofs.explore.lockstep import walk
 from proofs.explore.pairs import covering_array
 from proofs.explore.paths import covering_paths, scenario_of
