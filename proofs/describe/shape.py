@@ -90,6 +90,22 @@ def _tags_of_limits(config: EngineConfig, requests: tuple[ScenarioRequest, ...])
     return tuple(tag for tag, applies in present.items() if applies)
 
 
+def has_derived_sizes(config: EngineConfig) -> bool:
+    """Whether a vLLM can be started with the sizes of the encoder cache and of its budget.
+
+    Neither is a setting: at start-up both become the larger of the token budget and of the largest
+    item that the model takes (``SchedulerConfig.__post_init__`` and
+    ``vllm/v1/core/encoder_cache_manager.py``). Other sizes take a cache manager of one's own.
+    """
+    size = config.encoder_cache_size
+    return size == config.encoder_compute_budget and size >= config.max_num_batched_tokens
+
+
+def plenty(config: EngineConfig, requests: tuple[ScenarioRequest, ...]) -> int:
+    """A size of the encoder cache, and of its budget, that no request ever waits for."""
+    return max(config.max_num_batched_tokens, all_rows(requests))
+
+
 def all_rows(requests: tuple[ScenarioRequest, ...]) -> int:
     """Rows of all cache entries together; at least one."""
     rows = {f.identifier: f.num_rows for request in requests for f in request.all_features()}

@@ -96,6 +96,8 @@ class Prompts:
     def _offset(self, item: Feature, start: int, end: int) -> int:
         """Where the item goes: behind ``end``, both counted from ``start``."""
         choose, frame = self._choose, self._frame
+        if "crowds" in frame.traits and not end:
+            return choose.integer(0, 1)
         if "chunk edges" in frame.traits and choose.chance(60):
             edge = frame.chunk * choose.integer(1, 3) - start
             edge += choose.integer(-frame.reach, frame.reach)
@@ -140,7 +142,12 @@ def build_scenario(
     prompts = Prompts(choose, frame)
     most = scale.many_requests if "many requests" in frame.traits else (1, scale.few_requests)
     count = choose.integer(*most)
-    requests = tuple(_draw_request(choose, frame, prompts, index, count) for index in range(count))
+    if "crowds" in frame.traits:
+        count = max(3, count)
+    burst = choose.integer(1, scale.most_passes) if "bursts" in frame.traits else None
+    requests = tuple(
+        _draw_request(choose, frame, prompts, index, count, burst) for index in range(count)
+    )
     resets: tuple[int, ...] = ()
     if "resets" in frame.traits:
         number = choose.integer(1, 2)
@@ -149,7 +156,7 @@ def build_scenario(
 
 
 def _draw_request(
-    choose: Choose, frame: Frame, prompts: Prompts, index: int, count: int
+    choose: Choose, frame: Frame, prompts: Prompts, index: int, count: int, burst: int | None
 ) -> ScenarioRequest:
     scale, traits = frame.scale, frame.traits
     usurpers = "usurpers" in traits
@@ -157,12 +164,13 @@ def _draw_request(
     if usurpers:
         arrival = index + choose.integer(0, 1)
     elif "late arrivals" in traits and index:
-        arrival = choose.integer(0, scale.most_passes)
+        arrival = choose.integer(0, scale.most_passes) if burst is None else burst
     turn = prompts.turn(0, may_be_text=index > 0)
     max_tokens = choose.integer(1, scale.most_generated)
     continuations: tuple[Continuation, ...] = ()
     if "streaming" in traits and choose.chance(70):
         continuations = _draw_continuations(choose, frame, prompts, arrival, turn, max_tokens)
+    hits = _draw_prefix_hits(choose, frame, turn)
     generated = max_tokens + sum(turn.max_tokens for turn in continuations)
     priority = 0
     if "priority" in traits:
@@ -173,12 +181,12 @@ def _draw_request(
         arrival=arrival,
         max_tokens=max_tokens,
         priority=priority,
-        abort=_draw_abort(choose, frame, arrival),
+        abort=_draw_abort(choose, frame, arrival, continuations),
         contents=turn.contents,
         continuations=continuations,
         accepted_drafts=_draw_accepted(choose, frame, generated),
-        prefix_hits=_draw_prefix_hits(choose, frame, turn),
-        failed_loads=_draw_failed_loads(choose, frame, turn),
+        prefix_hits=hits,
+        failed_loads=_draw_failed_loads(choose, frame, turn, arrival, hits),
     )
 
 
@@ -188,7 +196,8 @@ def _draw_continuations(
     drawn: list[Continuation] = []
     base = first.num_prompt_tokens + max_tokens - 1
     for _ in range(choose.integer(1, 2)):
-        arrival += choose.integer(0, frame.scale.most_passes)
+        soonest = 3 if "aborts while paused" in frame.traits else 0
+        arrival += soonest + choose.integer(0, frame.scale.most_passes)
         turn = prompts.turn(base, may_be_text=True)
         max_tokens = choose.integer(1, frame.scale.most_generated)
         drawn.append(
@@ -198,7 +207,12 @@ def _draw_continuations(
     return tuple(drawn)
 
 
-def _draw_abort(choose: Choose, frame: Frame, arrival: int) -> int | None:
+def _draw_abort(
+    choose: Choose, frame: Frame, arrival: int, continuations: Sequence[Continuation]
+) -> int | None:
+    if "aborts while paused" in frame.traits and continuations:
+        # The pass before its last input comes: a short turn is over by then.
+        return max(arrival, continuations[-1].arrival - choose.integer(0, 1))
     if "aborts" not in frame.traits or not choose.chance(50):
         return None
     return arrival + choose.integer(0, 2 * frame.scale.most_passes)
@@ -217,7 +231,7 @@ def _draw_prefix_hits(choose: Choose, frame: Frame, turn: Turn) -> tuple[int, ..
     if "prefix hits" not in frame.traits:
         return ()
     hits = []
-    for _ in range(choose.integer(0, 2)):
+    for _ in range(choose.integer("failing prefixes" in frame.traits, 2)):
         if turn.features and choose.chance(70):
             feature = choose.pick(turn.features)
             hit = feature.offset + choose.integer(-1, feature.length + 1)
@@ -228,16 +242,34 @@ def _draw_prefix_hits(choose: Choose, frame: Frame, turn: Turn) -> tuple[int, ..
     return tuple(hits)
 
 
-def _draw_failed_loads(choose: Choose, frame: Frame, turn: Turn) -> tuple[FailedLoad, ...]:
-    if "failed loads" not in frame.traits or not choose.chance(60):
+def _draw_failed_loads(
+    choose: Choose, frame: Frame, turn: Turn, arrival: int, hits: Sequence[int]
+) -> tuple[FailedLoad, ...]:
+    """Falls of progress, most of them into an item."""
+    if "failed loads" not in frame.traits:
         return ()
-    return tuple(
-        FailedLoad(
-            choose.integer(0, 2 * frame.scale.most_passes),
-            choose.integer(0, turn.num_prompt_tokens),
-        )
-        for _ in range(choose.integer(1, 2))
-    )
+    loads = []
+    if "failing prefixes" in frame.traits and hits and hits[0] and choose.chance(80):
+        # The pass that loads a prefix is the first one of the request, at once or after a wait.
+        left = min(_inside_an_item(choose, turn), hits[0] - 1)
+        loads.append(FailedLoad(arrival + choose.pick((0, 0, 1, 2)), left))
+    if choose.chance(60):
+        for _ in range(choose.integer(1, 2)):
+            at = choose.integer(0, 2 * frame.scale.most_passes)
+            if turn.features and choose.chance(70):
+                left = _inside_an_item(choose, turn)
+            else:
+                left = choose.integer(0, turn.num_prompt_tokens)
+            loads.append(FailedLoad(at, left))
+    return tuple(loads)
+
+
+def _inside_an_item(choose: Choose, turn: Turn) -> int:
+    """A number of tokens that ends in an item, or where one starts."""
+    if not turn.features:
+        return choose.integer(0, turn.num_prompt_tokens - 1)
+    feature = choose.pick(turn.features)
+    return feature.offset + choose.integer(0, feature.length - 1)
 
 
 def _draw_config(choose: Choose, frame: Frame, requests: Sequence[ScenarioRequest]) -> EngineConfig:
@@ -245,11 +277,7 @@ def _draw_config(choose: Choose, frame: Frame, requests: Sequence[ScenarioReques
     traits = frame.traits
     rows = _rows([f for request in requests for f in request.all_features()])
     largest, everything = max(rows, default=1), max(1, sum(rows))
-    cache_size = encoder_budget = everything
-    if "tight cache" in traits:
-        cache_size = _between(choose, largest, everything)
-    if "tight encoder budget" in traits:
-        encoder_budget = _between(choose, largest, everything)
+    cache_size, encoder_budget = _draw_sizes(choose, frame, largest, everything)
     alone = [-(-(r.most_tokens + frame.num_drafts) // frame.block_size) for r in requests]
     in_flight = (frame.async_depth + 1) * (1 + frame.num_drafts)
     num_kv_blocks = sum(blocks + -(-in_flight // frame.block_size) for blocks in alone)
@@ -276,6 +304,22 @@ def _draw_config(choose: Choose, frame: Frame, requests: Sequence[ScenarioReques
         prefix_caching="prefix hits" in traits,
         is_encoder_decoder="encoder-decoder" in traits,
     )
+
+
+def _draw_sizes(choose: Choose, frame: Frame, largest: int, everything: int) -> tuple[int, int]:
+    """Rows of the encoder cache and of the encoder budget, as a vLLM derives them or any."""
+    traits = frame.traits
+    if "any sizes" not in traits:
+        least = max(frame.token_budget, largest)
+        is_tight = "tight cache" in traits or "tight encoder budget" in traits
+        size = _between(choose, least, everything) if is_tight else max(least, everything)
+        return size, size
+    cache_size = encoder_budget = everything
+    if "tight cache" in traits:
+        cache_size = _between(choose, largest, everything)
+    if "tight encoder budget" in traits:
+        encoder_budget = _between(choose, largest, everything)
+    return cache_size, encoder_budget
 
 
 def _rows(features: Sequence[Feature]) -> list[int]:

@@ -25,6 +25,7 @@ Trait: TypeAlias = Literal[
     "many requests",
     "few sequences",
     "late arrivals",
+    "bursts",
     "priority",
     "usurpers",
     "few KV blocks",
@@ -35,14 +36,23 @@ Trait: TypeAlias = Literal[
     "resets",
     "failed loads",
     "churn",
+    "any sizes",
+    "crowds",
+    "failing prefixes",
+    "aborts while paused",
 ]
 """``wide shift``: a scheduler's shift above the gather's look-ahead. ``usurpers``: later requests
 come first, so that victims were scheduled in the same pass. ``tails``: the prompt ends within the
 shift of its last item. ``churn``: many requests share a few items that the cache cannot hold.
+``bursts``: those that arrive late arrive together. ``any sizes``: of the encoder cache and of its
+budget, as with a cache manager of one's own; else as a vLLM derives them. ``crowds``: victims of
+the same pass hold items, and somebody behind them needs tokens. ``failing prefixes``: KV of a
+prefix is lost in the pass that loads it, over an item. ``aborts while paused``: sessions between
+two inputs are aborted while others wait for a sequence.
 """
 
 _PERCENT: dict[Trait, int] = {
-    "encoder-decoder": 7,
+    "encoder-decoder": 10,
     "drafter": 65,
     "wide shift": 40,
     "wide look-ahead": 12,
@@ -59,6 +69,7 @@ _PERCENT: dict[Trait, int] = {
     "many requests": 35,
     "few sequences": 12,
     "late arrivals": 40,
+    "bursts": 20,
     "priority": 35,
     "usurpers": 20,
     "few KV blocks": 35,
@@ -67,8 +78,12 @@ _PERCENT: dict[Trait, int] = {
     "streaming": 20,
     "aborts": 12,
     "resets": 8,
-    "failed loads": 8,
+    "failed loads": 15,
     "churn": 15,
+    "any sizes": 40,
+    "crowds": 10,
+    "failing prefixes": 8,
+    "aborts while paused": 6,
 }
 
 ALL_TRAITS: tuple[Trait, ...] = get_args(Trait)
@@ -85,6 +100,8 @@ _EXCLUDED_BY: tuple[tuple[Trait, tuple[Trait, ...]], ...] = (
             "prefix hits",
             "streaming",
             "failed loads",
+            "failing prefixes",
+            "aborts while paused",
         ),
     ),
     ("whole items", ("alignment",)),
@@ -103,6 +120,16 @@ def draw_traits(choose: Choose, needed: frozenset[Trait] = frozenset()) -> froze
     if needed:
         traits |= needed
         traits.discard("encoder-decoder")
+    if "encoder-decoder" in traits and choose.chance(60):
+        # All that can go wrong between them is room, and a vLLM's own sizes leave little to want.
+        traits |= {"many requests", "late arrivals", "bursts", "tight cache", "any sizes"}
+        traits -= {"tight encoder budget", "usurpers", "few sequences", "few KV blocks", "crowds"}
+    if "crowds" in traits:
+        traits |= {"usurpers"}
+    if "failing prefixes" in traits:
+        traits |= {"prefix hits", "failed loads"}
+    if "aborts while paused" in traits:
+        traits |= {"streaming", "aborts", "few sequences", "many requests"}
     if "usurpers" in traits:
         traits |= {"priority", "many requests", "late arrivals", "few KV blocks"}
     if "churn" in traits:
@@ -210,6 +237,8 @@ class Frame:
     def longest_item(self) -> int:
         """Most tokens of an item: with whole items, what a pass can hold."""
         longest = max(self.scale.most_length, self.chunk + self.reach)
+        if "crowds" in self.traits:
+            longest = max(1, self.chunk)
         return min(longest, self.token_budget) if "whole items" in self.traits else longest
 
 
@@ -220,7 +249,10 @@ def draw_frame(
     shift, look_ahead, drafts = _draw_drafter(choose, traits, breaks)
     alignment = choose.pick(scale.alignments) if "alignment" in traits else 0
     least = max(scale.least_budget, 1 + drafts, alignment)
-    token_budget = choose.integer(least, max(least, scale.most_budget))
+    most = scale.most_budget
+    if "any sizes" not in traits and traits & {"tight cache", "tight encoder budget"}:
+        most //= 2  # A cache that a vLLM derives is no smaller than the token budget.
+    token_budget = choose.integer(least, max(least, most))
     threshold = 0
     if "usurpers" in traits:
         # Several prefills run in one pass, so that victims have run before who needs their blocks.

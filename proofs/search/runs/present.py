@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.shape import has_derived_sizes
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.search.functions.present import print_results, summary, verdict_name
@@ -13,6 +14,11 @@ from proofs.search.functions.results import Result
 from proofs.search.runs.results import LoopCounterexample, LoopReport
 from spec.record.document import dumps_scenario, finding_to_json
 from spec.verdict import Verdict
+
+_ANY_SIZES = (
+    "any sizes: not settable in vLLM, which derives the encoder cache and the encoder budget: both "
+    "are the larger of token budget and largest item"
+)
 
 
 def print_loop_report(report: LoopReport) -> None:
@@ -69,6 +75,8 @@ def _print_counterexample(counterexample: LoopCounterexample) -> None:
     print_lines(f"\n{Verdict.REFUTED.name} {finding.claim} on {runners} [{finding.fingerprint}]")
     print_lines(f"  {finding.mechanism}: {describe_scenario(counterexample.trace.scenario)}")
     print_lines(f"  needs: {finding.shape or 'not shrunk'}")
+    if not has_derived_sizes(counterexample.trace.scenario.config):
+        print_lines(f"  {_ANY_SIZES}")
     print_lines(f"  {where}")
     print_lines(f"  observed: {finding.observed}")
     print_lines(f"  expected: {finding.expected}")
@@ -112,6 +120,7 @@ def _counterexample_to_json(counterexample: LoopCounterexample) -> dict[str, Any
     return {
         **finding_to_json(counterexample.finding),
         "runners": list(counterexample.runners),
+        "any_sizes": not has_derived_sizes(counterexample.trace.scenario.config),
         "scenario": describe_scenario(counterexample.trace.scenario),
         "document": json.loads(
             dumps_scenario(counterexample.trace.scenario, [counterexample.finding])

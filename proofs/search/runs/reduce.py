@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from proofs.describe.shape import all_blocks, all_rows, tags
+from proofs.describe.shape import all_blocks, all_rows, has_derived_sizes, plenty, tags
 from proofs.search.reduce import at_most, reduce
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Continuation, Scenario, ScenarioRequest
 
-Size: TypeAlias = tuple[int, int, int, int, str]
+Size: TypeAlias = tuple[bool, int, int, int, int, str]
 
 
 def size(scenario: Scenario) -> Size:
-    """A total order: tags, then things, then tokens and rows, then all other numbers."""
+    """A total order: sizes that a vLLM derives, tags, things, tokens and rows, other numbers."""
     requests = scenario.requests
     turns: list[Turn] = []
     for request in requests:
@@ -43,7 +43,8 @@ def size(scenario: Scenario) -> Size:
     numbers += config.encoder_cache_size + config.max_num_seqs + config.block_alignment
     numbers += config.long_prefill_token_threshold + sum(scenario.resets)
     numbers += sum(_numbers(request) for request in requests)
-    return len(tags(scenario)), things, tokens, numbers, repr(scenario)
+    any_sizes = not has_derived_sizes(config)
+    return any_sizes, len(tags(scenario)), things, tokens, numbers, repr(scenario)
 
 
 def _numbers(request: ScenarioRequest) -> int:
@@ -379,8 +380,8 @@ def _with_plenty(candidate: Scenario, before: Scenario) -> Scenario:
     config, old = candidate.config, before.config
     changes: dict[str, Any] = {}
     for name, old_need, need in (
-        ("encoder_cache_size", all_rows(before.requests), all_rows(candidate.requests)),
-        ("encoder_compute_budget", all_rows(before.requests), all_rows(candidate.requests)),
+        ("encoder_cache_size", all_rows(before.requests), plenty(config, candidate.requests)),
+        ("encoder_compute_budget", all_rows(before.requests), plenty(config, candidate.requests)),
         (
             "num_kv_blocks",
             all_blocks(old, before.requests),
@@ -419,16 +420,17 @@ def _candidates(scenario: Scenario) -> Iterator[Scenario]:
 def _plainer_settings(scenario: Scenario) -> Iterator[EngineConfig]:
     """One setting off, or one limit that binds no more."""
     config, requests = scenario.config, scenario.requests
-    plenty = all_rows(requests)
+    most = plenty(config, requests)
+    yield from _derived_sizes(config, requests)
     yield replace(config, scheduler_lookahead=0, gather_lookahead=0, num_speculative_tokens=0)
     yield replace(config, async_depth=0)
     yield replace(config, whole_items=False)
     yield replace(config, long_prefill_token_threshold=0)
     yield replace(config, block_alignment=0)
     yield replace(config, policy="fcfs")
-    yield replace(config, encoder_cache_size=plenty, encoder_compute_budget=plenty)
-    yield replace(config, encoder_cache_size=plenty)
-    yield replace(config, encoder_compute_budget=plenty)
+    yield with_sizes(config, most)
+    yield replace(config, encoder_cache_size=most)
+    yield replace(config, encoder_compute_budget=most)
     yield replace(config, num_kv_blocks=all_blocks(config, requests))
     yield replace(config, max_num_seqs=len(requests))
     single = replace(config, block_size=1)
@@ -442,7 +444,33 @@ def _plainer_settings(scenario: Scenario) -> Iterator[EngineConfig]:
         yield replace(config, prefix_caching=False)
 
 
+def with_sizes(config: EngineConfig, rows: int) -> EngineConfig:
+    """The settings with an encoder cache and an encoder budget of so many rows."""
+    return replace(config, encoder_cache_size=rows, encoder_compute_budget=rows)
+
+
+def _derived_sizes(
+    config: EngineConfig, requests: tuple[ScenarioRequest, ...]
+) -> Iterator[EngineConfig]:
+    """Sizes that a vLLM derives, near those that are drawn."""
+    if has_derived_sizes(config):
+        return
+    budget, cache = config.max_num_batched_tokens, config.encoder_cache_size
+    encoder = config.encoder_compute_budget
+    largest = max((f.num_rows for r in requests for f in r.all_features()), default=1)
+    for rows in dict.fromkeys((max(budget, largest), cache, encoder, largest)):
+        for tokens in dict.fromkeys((budget, min(budget, rows))):
+            yield with_sizes(replace(config, max_num_batched_tokens=tokens), max(rows, tokens))
+
+
 def _smaller_settings(config: EngineConfig) -> Iterator[EngineConfig]:
+    if has_derived_sizes(config):
+        rows = config.encoder_cache_size
+        for lower in dict.fromkeys((rows // 2, rows - 1)):
+            if lower > 0:
+                yield with_sizes(config, lower)
+                tokens = min(config.max_num_batched_tokens, lower)
+                yield with_sizes(replace(config, max_num_batched_tokens=tokens), lower)
     for name in (
         "max_num_batched_tokens",
         "encoder_cache_size",
@@ -470,6 +498,9 @@ def _smaller_together(scenario: Scenario) -> Iterator[Scenario]:
             requests = without_leading_tokens(scenario.requests, fewer)
             smaller = replace(config, max_num_batched_tokens=budget - fewer)
             yield replace(scenario, config=smaller, requests=requests)
+            if has_derived_sizes(config):
+                rows = config.encoder_cache_size - fewer
+                yield replace(scenario, config=with_sizes(smaller, rows), requests=requests)
     for fewer in (2, 1):
         for requests in without_feature_tokens(scenario.requests, fewer):
             for smaller in _fitted_configs(config, fewer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from proofs.describe.shape import has_derived_sizes
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import DrawnChoices
 from proofs.search.runs.frame import LARGE, SMALL, Assumption
@@ -51,6 +52,8 @@ FAMILIES = (
     "aborts",
     "resets",
     "failed loads",
+    "falls into an item",
+    "any sizes",
     "large",
     "shift below look-ahead",
     "one hash, several contents",
@@ -80,6 +83,13 @@ def families(scenario: Scenario) -> tuple[str, ...]:
         "aborts": any(request.abort is not None for request in requests),
         "resets": bool(scenario.resets),
         "failed loads": any(request.failed_loads for request in requests),
+        "falls into an item": any(
+            feature.offset < load.num_computed_tokens < feature.end
+            for request in requests
+            for load in request.failed_loads
+            for feature in request.features
+        ),
+        "any sizes": not has_derived_sizes(config),
         "shift below look-ahead": config.scheduler_lookahead < config.gather_lookahead,
         "one hash, several contents": not scenario.content_is_hashed,
         "large": sum(request.most_tokens for request in requests) > 1000,
