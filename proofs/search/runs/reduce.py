@@ -505,6 +505,7 @@ def _smaller_together(scenario: Scenario) -> Iterator[Scenario]:
         for requests in without_feature_tokens(scenario.requests, fewer):
             for smaller in _fitted_configs(config, fewer):
                 yield replace(scenario, config=smaller, requests=requests)
+    yield from _without_an_item_and_its_room(scenario)
     for index, request in enumerate(scenario.requests):
         for field in ("num_prompt_tokens", "max_tokens"):
             shorter = replace(request, **{field: getattr(request, field) - 1})
@@ -512,6 +513,35 @@ def _smaller_together(scenario: Scenario) -> Iterator[Scenario]:
             for blocks in (1, 2):
                 fewer_blocks = replace(config, num_kv_blocks=config.num_kv_blocks - blocks)
                 yield replace(scenario, config=fewer_blocks, requests=requests)
+
+
+def _without_an_item_and_its_room(scenario: Scenario) -> Iterator[Scenario]:
+    """An item less where sizes are as a vLLM derives them, with the sizes that were cut to fit it.
+
+    The token budget falls where it was as large, and so do the drafts that no longer fit into it.
+    """
+    config = scenario.config
+    if not has_derived_sizes(config):
+        return
+    for index, request in enumerate(scenario.requests):
+        for smaller in _without_items(request):
+            before = {f.identifier: f.num_rows for f in request.features}
+            left = {f.identifier for f in smaller.features}
+            fewer = sum(rows for name, rows in before.items() if name not in left) or 1
+            rows = config.encoder_cache_size - fewer
+            tokens = min(config.max_num_batched_tokens, rows)
+            if tokens <= config.scheduler_lookahead:
+                continue
+            drafts = min(config.num_speculative_tokens, tokens - 1)
+            requests = (*scenario.requests[:index], smaller, *scenario.requests[index + 1 :])
+            for blocks in range(4):
+                fitted = replace(
+                    config,
+                    max_num_batched_tokens=tokens,
+                    num_speculative_tokens=drafts,
+                    num_kv_blocks=config.num_kv_blocks - blocks,
+                )
+                yield replace(scenario, config=with_sizes(fitted, rows), requests=requests)
 
 
 def _fitted_configs(config: EngineConfig, fewer: int) -> Iterator[EngineConfig]:
