@@ -5,6 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Many processes import the same modules: they are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Processes that tests run in; each takes whole files.
 WORKERS ?= auto
 
@@ -41,7 +44,7 @@ crosshair: .venv/.base
 
 # Goes on where it was stopped; the whole of the full scope takes many hours.
 nightly: .venv/.base
-	$(BIN)/python -m pytest --hypothesis-profile=nightly
+	$(BIN)/python -m pytest --hypothesis-profile=nightly -n $(WORKERS) --no-loadscope-reorder
 	$(BIN)/residency explore
 	$(BIN)/residency explore --scope full --resume build/explore-full
 
