@@ -16,8 +16,8 @@ from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
 from impl.reference.scheduling.request import features_in_window as correct_search
 from impl.reference.worker.row_reader import (
+    CachedRequest,
     HeldOutput,
-    KnownRequest,
     Piece,
     Ranges,
     RowReaderV1,
@@ -117,8 +117,8 @@ def clamped_drafter_window(parts: Parts) -> Parts:
         def gather(
             self: RowReaderV1 | RowReaderV2, batch: Sequence[ScheduledRequest], look_ahead: int = 0
         ) -> tuple[list[Piece], Ranges]:
-            known = {
-                entry.request: KnownRequest(
+            cached = {
+                entry.request: CachedRequest(
                     _starting_before(
                         self.requests[entry.request].features,
                         entry.num_computed_tokens + entry.num_scheduled_tokens,
@@ -128,7 +128,7 @@ def clamped_drafter_window(parts: Parts) -> Parts:
                 for entry in batch
                 if entry.request in self.requests
             }
-            return reader(known, self.outputs).gather(batch, look_ahead)
+            return reader(cached, self.outputs).gather(batch, look_ahead)
 
         return gather
 
@@ -179,12 +179,12 @@ def mask_fills_span(parts: Parts) -> Parts:
         return True
 
     def mark_range(
-        self: Any, mask: Ranges, at: int, known: KnownRequest, feature: int, first: int, last: int
+        self: Any, mask: Ranges, at: int, cached: CachedRequest, feature: int, first: int, last: int
     ) -> None:
         add_range(mask, at + first, at + last)
 
     def taking_range(
-        self: Any, known: KnownRequest, feature: int, first: int, last: int
+        self: Any, cached: CachedRequest, feature: int, first: int, last: int
     ) -> Iterable[Span]:
         return ((first, last),)
 
@@ -228,9 +228,9 @@ def window_search_late(parts: Parts) -> Parts:
         return late(features, query_start, query_end)
 
     def search_known(
-        self: Any, known: KnownRequest, query_start: int, query_end: int
+        self: Any, cached: CachedRequest, query_start: int, query_end: int
     ) -> tuple[int, int]:
-        return late(known.features, query_start, query_end)
+        return late(cached.features, query_start, query_end)
 
     return replace(
         parts,

@@ -515,10 +515,10 @@ def fault(name: str) -> Fault:
     Raises:
         InputError: there is none; the message lists those that exist.
     """
-    known = BY_NAME.get(name)
-    if known is None:
+    switch = BY_NAME.get(name)
+    if switch is None:
         raise InputError(f"unknown fault {name!r}; known faults: {', '.join(sorted(BY_NAME))}")
-    return known
+    return switch
 
 
 def faulty_parts(names: Iterable[str]) -> Parts:

@@ -126,7 +126,7 @@ def world(name: str) -> World:
     Raises:
         InputError: there is none; the message lists those that exist.
     """
-    known = WORLDS.get(name)
-    if known is None:
+    run_world = WORLDS.get(name)
+    if run_world is None:
         raise InputError(f"unknown world {name!r}; known worlds: {', '.join(sorted(WORLDS))}")
-    return known
+    return run_world

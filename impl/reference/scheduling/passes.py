@@ -51,14 +51,14 @@ def output_of(now: Pass, freed: list[str], ended: list[int]) -> SchedulerOutput:
     )
     for request, num_tokens in now.chunks.items():
         start = request.num_computed_tokens
-        known = request.num_tokens + request.num_output_placeholders
+        num_known_tokens = request.num_tokens + request.num_output_placeholders
         started = request in now.started
         output.scheduled.append(
             ScheduledRequest(
                 request.index,
                 start,
                 num_tokens,
-                max(start + num_tokens - known, 0),
+                max(start + num_tokens - num_known_tokens, 0),
                 request.num_output_placeholders,
                 request.num_tokens,
                 started,

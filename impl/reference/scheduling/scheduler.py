@@ -82,7 +82,7 @@ class Scheduler:
                         before = self.running[:index]
                         runs = self._preempt_until_it_fits(request, end, now)
                         # Victims before the request have moved it and those behind it forward.
-                        index = sum(1 for other in before if other in self.running)
+                        index = sum(1 for earlier in before if earlier in self.running)
                     if not runs:
                         continue
                     self._add(request, chunk, now)
@@ -96,8 +96,8 @@ class Scheduler:
         placeholders = request.num_output_placeholders
         if placeholders and request.num_computed_tokens + 2 - placeholders >= request.limit:
             return 0
-        known = request.num_tokens + request.num_draft_tokens + placeholders
-        return known - request.num_computed_tokens
+        num_known_tokens = request.num_tokens + request.num_draft_tokens + placeholders
+        return num_known_tokens - request.num_computed_tokens
 
     def _chunk(
         self, request: SchedulerRequest, num_computed_tokens: int, wanted: int, now: Pass
@@ -293,11 +293,11 @@ class Scheduler:
         """Count the pass as computed; the tokens it will sample are placeholders until then."""
         is_async = self.config.async_depth > 0
         for request, num_tokens in now.chunks.items():
-            known = request.num_tokens + request.num_output_placeholders
+            num_known_tokens = request.num_tokens + request.num_output_placeholders
             request.num_computed_tokens += num_tokens
             request.num_in_flight_tokens += num_tokens
             request.num_draft_tokens = 0
-            drafts = request.num_computed_tokens - known
+            drafts = request.num_computed_tokens - num_known_tokens
             if is_async and drafts >= 0:
                 request.num_output_placeholders += 1 + drafts
                 request.num_draft_tokens = self.config.num_speculative_tokens

@@ -38,7 +38,7 @@ def cut(output: HeldOutput, first_row: int, last_row: int) -> Piece:
     return encoding, min(first_row, num_rows), min(last_row, num_rows)
 
 
-class KnownRequest:
+class CachedRequest:
     """What the worker keeps of a request.
 
     Attributes:
@@ -83,7 +83,7 @@ class RowReaderV1:
     """
 
     def __init__(
-        self, requests: Mapping[int, KnownRequest], outputs: Mapping[str, HeldOutput]
+        self, requests: Mapping[int, CachedRequest], outputs: Mapping[str, HeldOutput]
     ) -> None:
         self.requests = requests
         self.outputs = outputs
@@ -109,27 +109,27 @@ class RowReaderV1:
         mask: Ranges = []
         first_of_request = 0
         for scheduled in batch:
-            known = self.requests.get(scheduled.request)
-            if known is None:
+            cached = self.requests.get(scheduled.request)
+            if cached is None:
                 raise KeyError(request_name(scheduled.request))
             start = scheduled.num_computed_tokens + shift_computed_tokens
             # A decoding request is past its features: nothing to test.
-            if start < known.last_end:
-                self._gather_request(scheduled, known, start, first_of_request, pieces, mask)
+            if start < cached.last_end:
+                self._gather_request(scheduled, cached, start, first_of_request, pieces, mask)
             first_of_request += scheduled.num_scheduled_tokens
         return pieces, mask
 
     def _gather_request(
         self,
         scheduled: ScheduledRequest,
-        known: KnownRequest,
+        cached: CachedRequest,
         start: int,
         first_of_request: int,
         pieces: list[Piece],
         mask: Ranges,
     ) -> None:
         end = start + scheduled.num_scheduled_tokens
-        for index, feature in enumerate(known.features):
+        for index, feature in enumerate(cached.features):
             place = feature.mm_position
             if not guards.overlaps(place.offset, place.length, start, end):
                 continue
@@ -146,7 +146,7 @@ class RowReaderV1:
                     "not resident although this step processes its positions"
                 )
             at = first_of_request + place.offset - start
-            self._mark(mask, at, known, index, first, last)
+            self._mark(mask, at, cached, index, first, last)
             pieces.append(self._take(output, (first, last), (first_row, last_row)))
 
     def _tolerates_miss(self, feature: MultiModalFeature, scheduled: ScheduledRequest) -> bool:
@@ -157,9 +157,9 @@ class RowReaderV1:
         )
 
     def _mark(
-        self, mask: Ranges, at: int, known: KnownRequest, feature: int, first: int, last: int
+        self, mask: Ranges, at: int, cached: CachedRequest, feature: int, first: int, last: int
     ) -> None:
-        for low, high in known.taking(feature, first, last):
+        for low, high in cached.taking(feature, first, last):
             add_range(mask, at + low, at + high)
 
     def _take(self, output: HeldOutput, positions: tuple[int, int], rows: tuple[int, int]) -> Piece:
@@ -175,7 +175,7 @@ class RowReaderV2:
     """
 
     def __init__(
-        self, requests: Mapping[int, KnownRequest], outputs: Mapping[str, HeldOutput]
+        self, requests: Mapping[int, CachedRequest], outputs: Mapping[str, HeldOutput]
     ) -> None:
         self.requests = requests
         self.outputs = outputs
@@ -195,25 +195,25 @@ class RowReaderV2:
         for scheduled in batch:
             query_start = scheduled.num_computed_tokens + draft_lookahead
             if query_start < scheduled.prefill_len:
-                known = self.requests.get(scheduled.request)
-                if known is None:
+                cached = self.requests.get(scheduled.request)
+                if cached is None:
                     raise KeyError(request_name(scheduled.request))
-                if query_start < known.last_end:
+                if query_start < cached.last_end:
                     query_end = query_start + scheduled.num_scheduled_tokens
-                    low, high = self._search(known, query_start, query_end)
+                    low, high = self._search(cached, query_start, query_end)
                     for index in range(low, high):
-                        place = known.features[index].mm_position
+                        place = cached.features[index].mm_position
                         first, last = guards.slice_bounds(
                             place.offset, place.length, query_start, query_end
                         )
                         first_row, last_row = place.rows_in_range(first, last)
                         if first_row == last_row:
                             continue
-                        output = self._held(known, index, draft_lookahead, query_end, scheduled)
+                        output = self._held(cached, index, draft_lookahead, query_end, scheduled)
                         if output is None:
                             continue
                         origin = query_start_loc + place.offset - query_start
-                        for start, end in self._taking(known, index, first, last):
+                        for start, end in self._taking(cached, index, first, last):
                             add_range(mask, origin + start, origin + end)
                         pieces += self._pieces(output, (first, last), (first_row, last_row))
             query_start_loc += scheduled.num_scheduled_tokens
@@ -221,14 +221,14 @@ class RowReaderV2:
 
     def _held(
         self,
-        known: KnownRequest,
+        cached: CachedRequest,
         index: int,
         draft_lookahead: int,
         query_end: int,
         scheduled: ScheduledRequest,
     ) -> HeldOutput | None:
         """The output, or ``None`` for a miss that is tolerated."""
-        feature = known.features[index]
+        feature = cached.features[index]
         output = self.outputs.get(feature.identifier)
         if output is None and not self._tolerates_miss(
             feature.mm_position.offset, draft_lookahead, query_end
@@ -239,17 +239,17 @@ class RowReaderV2:
             )
         return output
 
-    def _search(self, known: KnownRequest, query_start: int, query_end: int) -> tuple[int, int]:
-        return guards.search_window(known.offsets, known.ends, query_start, query_end)
+    def _search(self, cached: CachedRequest, query_start: int, query_end: int) -> tuple[int, int]:
+        return guards.search_window(cached.offsets, cached.ends, query_start, query_end)
 
     def _tolerates_miss(self, offset: int, draft_lookahead: int, query_end: int) -> bool:
         return guards.tolerates_miss_v2(offset, draft_lookahead, query_end)
 
     def _taking(
-        self, known: KnownRequest, feature: int, first: int, last: int
+        self, cached: CachedRequest, feature: int, first: int, last: int
     ) -> Iterable[tuple[int, int]]:
         """Which of the positions ``[first, last)`` take a row."""
-        return known.taking(feature, first, last)
+        return cached.taking(feature, first, last)
 
     def _pieces(
         self, output: HeldOutput, positions: tuple[int, int], rows: tuple[int, int]

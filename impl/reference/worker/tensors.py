@@ -12,7 +12,7 @@ import torch
 from impl.harness.rows import EncodingCodec
 from impl.reference.worker.cache import WorkerCache
 from impl.reference.worker.merge import merge_embeddings
-from impl.reference.worker.row_reader import KnownRequest
+from impl.reference.worker.row_reader import CachedRequest
 from impl.reference.worker.runner_v1 import CachedRequestState, RunnerV1, ScheduledTokens
 from impl.reference.worker.runner_v2 import RunnerV2
 from impl.target import Runner, error_seen
@@ -50,7 +50,7 @@ class TensorGathers:
         self,
         parts: RunnerParts,
         runner: Runner,
-        requests: Mapping[int, KnownRequest],
+        requests: Mapping[int, CachedRequest],
         settings: TensorSettings,
     ) -> None:
         self._parts = parts
@@ -103,7 +103,7 @@ class TensorGathers:
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         names = [request_name(scheduled.request) for scheduled in batch]
         num_scheduled_tokens = [scheduled.num_scheduled_tokens for scheduled in batch]
-        known = {
+        cached = {
             name: (scheduled, self._requests[scheduled.request].features)
             for name, scheduled in zip(names, batch, strict=True)
             if scheduled.request in self._requests
@@ -111,14 +111,14 @@ class TensorGathers:
         if self._runner == "V1":
             states = {
                 name: CachedRequestState(scheduled.num_computed_tokens, features)
-                for name, (scheduled, features) in known.items()
+                for name, (scheduled, features) in cached.items()
             }
             tokens = ScheduledTokens(
                 dict(zip(names, num_scheduled_tokens, strict=True)), num_tokens
             )
             runner_v1 = self._parts.runner_v1(states, names, self._cache)
             return runner_v1.gather_mm_embeddings(tokens, look_ahead)
-        mm_features = {name: features for name, (_, features) in known.items()}
+        mm_features = {name: features for name, (_, features) in cached.items()}
         prefill_lens = np.array([scheduled.prefill_len for scheduled in batch], dtype=np.int32)
         computed = np.array([scheduled.num_computed_tokens for scheduled in batch], dtype=np.int32)
         return self._parts.runner_v2(mm_features, self._cache).gather_mm_embeddings(

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from impl.reference.scheduling.output import SchedulerOutput
 from impl.reference.worker.row_reader import (
+    CachedRequest,
     HeldOutput,
-    KnownRequest,
     Piece,
     RowReaderV1,
     RowReaderV2,
@@ -150,7 +150,7 @@ class Worker:
         self._is_v2 = runner == "V2"
         self._gather_lookahead = gather_lookahead
         self._is_encoder_decoder = is_encoder_decoder
-        self._requests: dict[int, KnownRequest] = {}
+        self._requests: dict[int, CachedRequest] = {}
         self._outputs: dict[str, HeldOutput] = {}
         self._num_encodings = 0
         self._contents: tuple[tuple[str, int], ...] | None = ()
@@ -225,10 +225,12 @@ class Worker:
         if output.free_encoder_mm_hashes:
             self._drop(output.free_encoder_mm_hashes)
         for new in output.new_requests:
-            known = self._requests.get(new.request)
+            cached = self._requests.get(new.request)
             # The raw data of earlier turns is still there; what came with them is not sent again.
-            at_hand = () if known is None else known.raw_inputs
-            self._requests[new.request] = KnownRequest(new.mm_features, (*at_hand, *new.raw_inputs))
+            at_hand = () if cached is None else cached.raw_inputs
+            self._requests[new.request] = CachedRequest(
+                new.mm_features, (*at_hand, *new.raw_inputs)
+            )
         encoded = self._encode(output.encoder_inputs) if output.encoder_inputs else ()
         return forgotten, encoded
 
@@ -241,10 +243,10 @@ class Worker:
     def _encode(self, encoder_inputs: Sequence[tuple[int, int]]) -> list[Encoding]:
         encoded: list[Encoding] = []
         for request, index in encoder_inputs:
-            known = self._requests.get(request)
-            if known is None or index not in known.raw_inputs:
+            cached = self._requests.get(request)
+            if cached is None or index not in cached.raw_inputs:
                 continue
-            feature = known.features[index]
+            feature = cached.features[index]
             identifier, num_rows = feature.identifier, feature.mm_position.num_rows
             if self._is_v2 and self._holds(identifier, num_rows):
                 continue
@@ -267,10 +269,10 @@ class Worker:
             if scheduled.num_computed_tokens:
                 continue
             name = request_name(scheduled.request)
-            known = self._requests.get(scheduled.request)
-            if known is None:
+            cached = self._requests.get(scheduled.request)
+            if cached is None:
                 return Read(error=ErrorSeen("KeyError", repr(name)))
-            for feature in known.features:
+            for feature in cached.features:
                 item = self._gathers.read_item(feature.identifier)
                 if item is None:
                     message = f"encoder output {feature.identifier} of {name} is not resident"

@@ -144,9 +144,9 @@ class _Reader(ast.NodeVisitor):
             self._events.append(_LOOPS[part])
         elif part is not None and part.endswith("finished_req_ids"):
             calls = [c for c in ast.walk(node) if isinstance(c, ast.Call)]
-            known = ("self.requests.pop", "self._remove_request")
+            removers = ("self.requests.pop", "self._remove_request")
             names = {ast.unparse(call.func) for call in calls}
-            if names.intersection(known) or any(n.endswith(".remove_request") for n in names):
+            if names.intersection(removers) or any(n.endswith(".remove_request") for n in names):
                 self._events.append("forget")
         self.generic_visit(node)
 

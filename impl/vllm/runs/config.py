@@ -315,8 +315,8 @@ def _scheduler_config(make: Any) -> Any:
         "is_encoder_decoder": False,
         "async_scheduling": False,
     }
-    known = inspect.signature(make.SchedulerConfig).parameters
-    return make.SchedulerConfig(**{name: v for name, v in options.items() if name in known})
+    parameters = inspect.signature(make.SchedulerConfig).parameters
+    return make.SchedulerConfig(**{name: v for name, v in options.items() if name in parameters})
 
 
 def _model(loaded: Loaded, folder: Path) -> Any:

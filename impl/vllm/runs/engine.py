@@ -124,8 +124,8 @@ class VllmEngine(Loop[InFlight]):
         for name in getattr(scheduler, "encoder_cache_mismatch_reqs", ()):
             self._rejected[self._indices[name]] = None
         progress = {new.req_id: new.num_computed_tokens for new in output.scheduled_new_reqs}
-        known = output.scheduled_cached_reqs
-        progress.update(zip(known.req_ids, known.num_computed_tokens, strict=True))
+        cached_reqs = output.scheduled_cached_reqs
+        progress.update(zip(cached_reqs.req_ids, cached_reqs.num_computed_tokens, strict=True))
         drafts = output.scheduled_spec_decode_tokens
         batch = tuple(
             [

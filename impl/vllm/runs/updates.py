@@ -85,9 +85,9 @@ class Updates:
         )
         outputs = scheduler.update_from_output(due.output, result)
         emitted = {
-            one.request_id: len(one.new_token_ids)
-            for several in outputs.values()
-            for one in several.outputs
+            output.request_id: len(output.new_token_ids)
+            for outputs_of_client in outputs.values()
+            for output in outputs_of_client.outputs
         }
         outcomes = []
         for entry, name, count, before in zip(

@@ -106,9 +106,9 @@ class Worker:
                         for new in output.scheduled_new_reqs:
                             self._store.add(new)
                     case "update":
-                        known = output.scheduled_cached_reqs
+                        cached_reqs = output.scheduled_cached_reqs
                         for name, progress in zip(
-                            known.req_ids, known.num_computed_tokens, strict=True
+                            cached_reqs.req_ids, cached_reqs.num_computed_tokens, strict=True
                         ):
                             self._store.update(name, progress)
                     case "payload":
@@ -193,18 +193,18 @@ class Worker:
         sent.update(dict.fromkeys(updates))
         for name in sent:
             now = self._store.payload(name) or set()
-            known = self._payload.setdefault(name, set())
+            at_hand = self._payload.setdefault(name, set())
             index = self._indices[name]
-            if name in installed and not known <= now:
+            if name in installed and not at_hand <= now:
                 # A streaming request's next turn takes the place of all that was known of it, and
                 # comes without the data of items that it has passed.
                 forgotten.append(index)
-                known.clear()
-            received += [(index, feature) for feature in sorted(now - known)]
-            known |= now
+                at_hand.clear()
+            received += [(index, feature) for feature in sorted(now - at_hand)]
+            at_hand |= now
         for name, features in output.scheduled_encoder_inputs.items():
-            known, now = self._payload.get(name, set()), self._store.payload(name) or set()
-            if not now.issuperset(known.intersection(features)):
+            at_hand, now = self._payload.get(name, set()), self._store.payload(name) or set()
+            if not now.issuperset(at_hand.intersection(features)):
                 index = self._indices[name]
                 forgotten.append(index)
                 received += [(index, feature) for feature in sorted(now)]
