@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,8 @@ from proofs.ablate.matrix_text import print_details, print_matrix
 from proofs.dossiers.ablation import report_cells
 from proofs.jobs.progress import ReportProgress
 from proofs.jobs.terminal import progress_bar
+from proofs.results.document import dumps, results_of
+from proofs.results.outcome import Checked, Outcome
 from proofs.smt.obligation import prove
 from proofs.theorems.groups import all_obligations
 from spec.errors import InputError
@@ -92,7 +93,15 @@ def ablate(
         if len(decided) <= _FEW:
             print_details(decided)
         if json_file is not None:
-            write_atomically(json_file, json.dumps(to_json(decided), indent=1) + "\n")
+            outcomes = [Outcome("theorem", name, verdict) for name, verdict in verdicts.items()]
+            results = results_of(
+                "ablate",
+                [Checked("the rules", tuple(outcomes))],
+                settings={name: value for name, value in wanted.items() if value is not None},
+                details={"cells": to_json(decided)["cells"]},
+                code=exit_code([*verdicts.values(), Verdict.HELD]),
+            )
+            write_atomically(json_file, dumps(results))
         if folder is not None:
             report_cells(decided, folder)
     except InputError as error:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 import torch
@@ -16,18 +15,24 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from impl.target import RUNNERS
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
 from impl.vllm.runs.target import VllmLoop
-from proofs.commands.options import json_option, runner_option, source_option
+from proofs.commands.options import (
+    chosen_runners,
+    device_option,
+    file_options,
+    runner_option,
+    target_options,
+    tensors_on,
+)
 from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.drive.memory import Held, held_after
 from proofs.jobs.ending import PlainGroup
-from proofs.run.targets import TargetChoice
-from spec.functions.case_files import require_writable, write_atomically
-
-JSON_SCHEMA_VERSION = 2
+from proofs.results.document import dumps, results_of
+from proofs.results.publish import MachineFiles
+from proofs.run.targets import NamedTargets
+from spec.functions.case_files import write_atomically
 
 
 @click.group("bench", cls=PlainGroup)
@@ -36,16 +41,7 @@ def bench() -> None:
 
 
 @bench.command("loop")
-@click.option(
-    "--target",
-    "target_name",
-    type=click.Choice(["reference", "vllm"]),
-    default="reference",
-    show_default=True,
-    help="Our reference implementation, or a real vLLM.",
-)
-@click.option("--release", help="Release of vLLM, such as 0.33.0; fetched when it is not cached.")
-@source_option
+@target_options("reference", "vllm")
 @click.option(
     "--requests",
     "num_requests",
@@ -62,9 +58,7 @@ def bench() -> None:
     help="Time for all rows of a runner; three repetitions are made all the same.",
 )
 @runner_option
-@click.option(
-    "--device", default="cpu", show_default=True, help="cpu or cuda; none leaves tensors out."
-)
+@device_option
 @click.option(
     "--memory",
     "num_examples",
@@ -72,19 +66,17 @@ def bench() -> None:
     help="Also run this many drawn scenarios with the monitor, then as many again, then twice as "
     "many, and show what the process holds after each.",
 )
-@json_option
+@file_options("json")
 def loop(
     *,
-    target_name: Literal["reference", "vllm"],
-    release: str | None,
-    source: Path | None,
+    targets: NamedTargets,
     num_requests: int,
     seconds: float,
     runner: str,
     device: str,
     num_examples: int | None,
-    json_file: Path | None,
-) -> None:
+    files: MachineFiles,
+) -> int:
     """Passes and steps per second of the closed loop on a fixed scenario, on one core.
 
     A pass counts with its worker step and its update; a step is an event, a pass or an update of
@@ -95,21 +87,20 @@ def loop(
 
     Exits 0 when everything was measured, 2 for wrong input and 130 after Ctrl-C.
     """
-    if json_file is not None:
-        require_writable(json_file)
-    tensors = None if device == "none" else TensorSettings(device=device)
-    if tensors is not None:
-        tensors.require_device()
-    choice = TargetChoice(target_name, release, source)
-    choice.refuse_contradictions()
+    files.require_writable()
+    tensors = tensors_on(device)
+    choice = targets.one()
     named = choice.vllm()
-    target: Target = ReferenceLoop() if named is None else VllmLoop(named.source)
+    target: Target = (
+        ReferenceLoop(choice.faults)
+        if named is None
+        else VllmLoop(named.source, scheduler_class=named.scheduler_class)
+    )
     torch.set_num_threads(1)
-    runners = [name for name in RUNNERS if runner in (name, "both")]
     scenario = benchmark_scenario(num_requests)
     measured = [
         measurement
-        for name in runners
+        for name in chosen_runners(runner)
         for measurement in measure(target, scenario, name, tensors, seconds)
     ]
     machine = _machine(tensors)
@@ -119,16 +110,20 @@ def loop(
     if num_examples is not None:
         held += held_after(target, [num_examples, 2 * num_examples, 4 * num_examples])
         console.print(_memory_table(held))
-    if json_file is not None:
-        document = {
-            "schema": JSON_SCHEMA_VERSION,
-            "target": target.name,
-            "requests": num_requests,
-            "machine": machine,
-            "results": _to_json(measured),
-            "memory": [asdict(one) for one in held],
-        }
-        write_atomically(json_file, json.dumps(document, indent=2) + "\n")
+    if files.json is not None:
+        results = results_of(
+            "bench",
+            [],
+            settings={"target": target.name, "requests": num_requests},
+            details={
+                "machine": machine,
+                "measured": _to_json(measured),
+                "memory": [asdict(one) for one in held],
+            },
+            code=0,
+        )
+        write_atomically(files.json, dumps(results))
+    return 0
 
 
 def _machine(tensors: TensorSettings | None) -> dict[str, str]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from impl.target import RUNNERS, Runner
-from impl.tensors import TensorSettings
+from proofs.commands.options import chosen_runners, tensors_on
 from proofs.describe.visible import print_lines
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.releases.against import code_against
 from proofs.releases.search import VllmReport, check_vllms
-from proofs.releases.vllm_present import print_patches, print_vllm_report, vllm_report_to_json
-from proofs.report.machines.checked import checked_loop
-from proofs.report.machines.junit import Outcome
-from proofs.report.machines.publish import Checked, MachineFiles, publish
-from proofs.run.targets import VllmName
-from proofs.search.runs.present import loop_report_to_json, print_loop_report
+from proofs.releases.vllm_present import checked_vllm, print_patches, print_vllm_report
+from proofs.results.document import results_of
+from proofs.results.publish import MachineFiles, publish
+from proofs.run.targets import NamedTargets, VllmName, compared_with
+from proofs.search.runs.present import checked_runs, print_loop_report, search_settings
 from proofs.search.runs.results import (
     DEFAULT_EXAMPLES,
     LoopCheckSettings,
@@ -26,7 +23,6 @@ from proofs.search.runs.results import (
 )
 from proofs.search.runs.search import run_loop_check
 from spec.errors import InputError
-from spec.functions.case_files import write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 TITLE = "the claims on whole runs"
@@ -56,83 +52,72 @@ def loop_check_settings(
     Raises:
         InputError: nothing could be done with them.
     """
-    runners: tuple[Runner, ...] = tuple(r for r in RUNNERS if runner in (r, "both"))
     settings = LoopCheckSettings(
-        runners=runners,
+        runners=chosen_runners(runner),
         claims=claims,
         examples=DEFAULT_EXAMPLES if examples is None and minutes is None else examples,
         minutes=minutes,
         seed=seed,
-        tensors=None if device == "none" else TensorSettings(device=device),
+        tensors=tensors_on(device),
         mode=mode,
     )
     settings.validate()
     return settings
 
 
-def check_loop(
-    faults: Sequence[str],
-    settings: LoopCheckSettings,
-    json_file: Path | None,
-    report_folder: Path | None,
-    files: MachineFiles,
+def check_runs(
+    targets: NamedTargets, settings: LoopCheckSettings, against: str | None, files: MachineFiles
 ) -> int:
-    """Search the reference with the given faults and print what was found; the exit code.
+    """Search whole runs of what the options name, and print what was found; the exit code.
 
     Args:
-        faults: switches of the reference that are on.
+        targets: the reference, or one or more vLLMs.
         settings: for what, and how hard.
-        json_file: where to write the results, or ``None``.
-        report_folder: where to write the reports, or ``None``.
-        files: what other tools are told.
+        against: what to compare a vLLM with, as ``--against`` names it.
+        files: where to write.
 
     Raises:
-        InputError: an unknown fault, or a file cannot be written.
+        InputError: options that do not fit each other, a file cannot be read or written, or nothing
+            can be searched.
     """
+    if targets.name == "reference":
+        return _check_reference(targets.one().faults, settings, files)
+    earlier = None if against is None else compared_with(against, targets.scheduler_class)
+    return _check_vllms(targets.vllms(), settings, earlier, files)
+
+
+def _check_reference(
+    faults: Sequence[str], settings: LoopCheckSettings, files: MachineFiles
+) -> int:
     from impl.targets.runs import ReferenceLoop
 
     target = ReferenceLoop(faults)
     with progress_bar() as report_progress, interrupts() as interrupted:
         report = run_loop_check(target, settings, report_progress, interrupted)
     print_loop_report(report)
-    if json_file is not None:
-        write_atomically(json_file, json.dumps(loop_report_to_json(report), indent=2) + "\n")
     sections = []
-    if report_folder is not None:
+    if files.folder is not None:
         from proofs.dossiers.runs import report_runs
 
         origin = Origin(report.target, faults=tuple(sorted(faults)), seed=settings.seed)
         sections = report_runs(
-            report.counterexamples, origin, None, report_folder, tensors=settings.tensors
+            report.counterexamples, origin, None, files.folder, tensors=settings.tensors
         )
-    publish(f"{report.target}: {TITLE}", [checked_loop(report)], files, sections)
-    if report.interrupted:
-        return INTERRUPTED_EXIT_CODE
-    return exit_code(report.verdicts)
+    code = INTERRUPTED_EXIT_CODE if report.interrupted else exit_code(report.verdicts)
+    results = results_of(
+        "check-runs", [checked_runs(report)], settings=search_settings(settings), code=code
+    )
+    return publish(f"{report.target}: {TITLE}", results, files, sections)
 
 
-def check_vllm_loops(
+def _check_vllms(
     vllms: Sequence[VllmName],
     settings: LoopCheckSettings,
     against: VllmName | Path | None,
-    json_file: Path | None,
-    report_folder: Path | None,
     files: MachineFiles,
 ) -> int:
-    """Search real vLLMs, each in a process of its own, and print what was found; the exit code.
-
-    Args:
-        vllms: what to search.
-        settings: for what, and how hard.
-        against: what to compare with, or ``None``.
-        json_file: where to write the results, or ``None``.
-        report_folder: where to write the reports, or ``None``.
-        files: what other tools are told.
-
-    Raises:
-        InputError: a file cannot be read or written, or nothing can be searched.
-    """
-    keeps = json_file is not None
+    """Search real vLLMs, each in a process of its own."""
+    keeps = files.json is not None
     with progress_bar() as report_progress, interrupts() as interrupted:
         reports = check_vllms(vllms, settings, against, keeps, report_progress, interrupted)
         was_interrupted = interrupted()
@@ -143,12 +128,8 @@ def check_vllm_loops(
             print_lines("")
         print_vllm_report(report)
     print_patches()
-    if json_file is not None:
-        data = [vllm_report_to_json(report) for report in reports]
-        whole = data[0] if len(data) == 1 else {"schema": 1, "level": "loop", "reports": data}
-        write_atomically(json_file, json.dumps(whole, indent=1) + "\n")
     sections: list[str] = []
-    if report_folder is not None:
+    if files.folder is not None:
         from proofs.dossiers.runs import TargetRuns, report_targets
 
         runs = [
@@ -162,11 +143,15 @@ def check_vllm_loops(
             if report.searched is not None
         ]
         several = len(reports) > 1
-        sections = report_targets(runs, report_folder, settings.tensors, apart=several)
-    publish(f"{_names(reports)}: {TITLE}", [_checked(r) for r in reports], files, sections)
-    if was_interrupted:
-        return INTERRUPTED_EXIT_CODE
-    return _worst([_code(report) for report in reports])
+        sections = report_targets(runs, files.folder, settings.tensors, apart=several)
+    code = _worst([_code(report) for report in reports])
+    results = results_of(
+        "check-runs",
+        [checked_vllm(report) for report in reports],
+        settings=search_settings(settings),
+        code=INTERRUPTED_EXIT_CODE if was_interrupted else code,
+    )
+    return publish(f"{_names(reports)}: {TITLE}", results, files, sections)
 
 
 def _there(report: VllmReport) -> tuple[str, ...]:
@@ -176,15 +161,6 @@ def _there(report: VllmReport) -> tuple[str, ...]:
 
 def _names(reports: Sequence[VllmReport]) -> str:
     return ", ".join(report.vllm.source.name for report in reports)
-
-
-def _checked(report: VllmReport) -> Checked:
-    source = report.vllm.source
-    if report.searched is None:
-        reason = report.refused or report.failed or "not searched"
-        failure = Outcome("every claim", "the loop", Verdict.ERROR, (reason,))
-        return Checked(source.name, (), (failure,), source.release)
-    return checked_loop(report.searched.report, source.package, source.release, _there(report))
 
 
 def _code(report: VllmReport) -> int:

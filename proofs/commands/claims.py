@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from proofs.jobs.ending import PlainCommand
 from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import print_gaps, print_table, record_lines, to_json
 from proofs.ledger.gaps import gaps
+from proofs.results.document import dumps, results_of
 from spec.claims.on_runs import any_claim
 from spec.functions.case_files import require_writable, write_atomically
 from spec.verdict import Verdict, exit_code
@@ -37,6 +37,8 @@ def claims(*, claim: str | None, json_file: Path | None) -> int:
         require_writable(json_file)
     console = Console()
     ledger = build_ledger()
+    missing = gaps(ledger)
+    code = exit_code([Verdict.ERROR if missing else Verdict.PROVED])
     records = ledger.claims if claim is None else (ledger.claim(claim),)
     if claim is None:
         print_table(ledger, console)
@@ -44,7 +46,13 @@ def claims(*, claim: str | None, json_file: Path | None) -> int:
         for line in record_lines(records[0], ledger):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:
-        write_atomically(json_file, json.dumps(to_json(ledger, records), indent=2) + "\n")
-    missing = gaps(ledger)
+        results = results_of(
+            "claims",
+            [],
+            settings={"claim": claim},
+            details=to_json(ledger, records),
+            code=code,
+        )
+        write_atomically(json_file, dumps(results))
     print_gaps(missing, console)
-    return exit_code([Verdict.ERROR if missing else Verdict.PROVED])
+    return code

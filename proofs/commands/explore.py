@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from proofs.commands.options import json_option
+from proofs.commands.options import claim_ids, claims_option, file_options
 from proofs.dossiers.exploration import publish_exploration
-from proofs.explore.present import print_report, report_to_json
+from proofs.explore.present import print_report
 from proofs.explore.scope import SCOPES
 from proofs.explore.search import ExploreSettings, run_exploration
 from proofs.jobs.ending import PlainCommand
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.report.machines.publish import MachineFiles, machine_options
-from spec.errors import InputError
-from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
+from proofs.results.publish import MachineFiles
 
 
 @click.command("explore", cls=PlainCommand)
@@ -28,7 +24,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
     help=f"What to explore: {', '.join(SCOPES)}. full takes hours: give --resume.",
 )
 @click.option("--fault", help="Explore the model and the reference with this named fault.")
-@click.option("--claims", help="Ids of claims, separated by commas; all when not given.")
+@claims_option
 @click.option(
     "--lockstep",
     type=click.IntRange(min=0),
@@ -53,14 +49,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep finished jobs in this folder, and do not do again those that it holds.",
 )
-@json_option
-@click.option(
-    "--report",
-    "report_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write a report on each shortest counterexample into this folder.",
-)
-@machine_options
+@file_options(report="Write a report on each shortest counterexample into this folder.")
 def explore(
     *,
     scope: str,
@@ -70,10 +59,7 @@ def explore(
     relation: int,
     workers: int,
     resume_folder: Path | None,
-    json_file: Path | None,
-    report_folder: Path | None,
-    junit_file: Path | None,
-    sarif_file: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Explore every case of a small scope, with all choices within a run, on the model.
 
@@ -93,29 +79,14 @@ def explore(
     settings = ExploreSettings(
         scope=scope,
         fault=fault,
-        claims=_names(claims),
+        claims=claim_ids(claims),
         lockstep=lockstep,
         relation=relation,
         workers=workers,
         resume=resume_folder,
     )
-    files = MachineFiles(junit_file, sarif_file, report_folder)
     files.require_writable()
-    if json_file is not None:
-        require_writable(json_file)
     with progress_bar() as report_progress, interrupts() as interrupted:
         report = run_exploration(settings, report_progress, interrupted)
     print_report(report)
-    if json_file is not None:
-        write_atomically(json_file, json.dumps(report_to_json(report), indent=1) + "\n")
-    publish_exploration(report, files)
-    return INTERRUPTED_EXIT_CODE if report.interrupted else exit_code(report.verdicts)
-
-
-def _names(claims: str | None) -> tuple[str, ...] | None:
-    if claims is None:
-        return None
-    names = tuple(dict.fromkeys(name.strip() for name in claims.split(",") if name.strip()))
-    if not names:
-        raise InputError("--claims is empty; give ids separated by commas")
-    return names
+    return publish_exploration(report, files)

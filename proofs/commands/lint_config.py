@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from impl.vllm.launch.source import from_directory
 from proofs.dossiers.settings import publish_judgement, require_release
-from proofs.report.machines.publish import MachineFiles, machine_options
+from proofs.results.publish import MachineFiles, machine_options
 from proofs.settings.flags.arguments import read_config, setup_of
 from proofs.settings.flags.command_line import META, Pasted, PastedCommand
 from proofs.settings.flags.facts import table
@@ -24,7 +23,7 @@ from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.record.document import dumps_scenario
 from spec.rules.releases import ReadRules
-from spec.verdict import USAGE_EXIT_CODE, exit_code
+from spec.verdict import USAGE_EXIT_CODE
 
 _Command: TypeAlias = Callable[..., None]
 
@@ -128,8 +127,8 @@ def lint_config(
     130 after Ctrl-C.
     """
     try:
-        files = MachineFiles(junit_file, sarif_file, report_folder)
-        files.require_writable(output, json_file)
+        files = MachineFiles(json_file, junit_file, sarif_file, report_folder)
+        files.require_writable(output)
         arguments, others = read_config(config_file) if config_file else ({}, [])
         arguments.update({name: value for name, value in given.items() if value is not None})
         pasted: Pasted = click.get_current_context().meta[META]
@@ -155,15 +154,12 @@ def lint_config(
         if output is not None and judgement.stops:
             scenario = as_scenario(judgement.stops[0].layout, setup.settings)
             write_atomically(output, dumps_scenario(scenario))
-        if json_file is not None:
-            data = document(setup, judgement, found) | {"not_looked_at": others}
-            text = json.dumps(data, indent=1) + "\n"
-            write_atomically(json_file, text)
-        verdict = publish_judgement(setup, judgement, files)
+        data = document(setup, judgement, found) | {"not_looked_at": others}
+        code = publish_judgement(setup, judgement, files, data)
     except InputError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(USAGE_EXIT_CODE)
-    sys.exit(exit_code([verdict]))
+    sys.exit(code)
 
 
 def _read_rules(folder: Path | None, arguments: Mapping[str, Any]) -> ReadRules | None:

@@ -2,43 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import click
 
+from impl.target import RUNNERS, Runner
+from impl.tensors import TensorSettings
+from proofs.results.publish import MachineFiles
 from proofs.run.record import MAX_PASSES
+from proofs.run.targets import NamedTargets, TargetName
+from spec.errors import InputError
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-SOURCE_HELP = "Folder of a vLLM checkout or of an installed vLLM, instead of --release."
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
-source_option: Decorator = click.option(
-    "--source", type=click.Path(path_type=Path), help=SOURCE_HELP
-)
-scheduler_class_option: Decorator = click.option(
-    "--scheduler-class",
-    metavar="PACKAGE.MODULE:CLASS",
-    help="Scheduler to run in place of vLLM's own, of a fork for instance.",
-)
+_TARGETS = {
+    "reference": "our reference implementation",
+    "vllm": "a real vLLM",
+    "recorded": "nothing: a trace is judged as it was recorded",
+}
+
+
+def target_options(
+    *names: TargetName, default: TargetName | None = "reference", note: str = ""
+) -> Decorator:
+    """Add the options that name targets; the command gets one ``targets``, a ``NamedTargets``.
+
+    Args:
+        names: what may be given as ``--target``; all when not given.
+        default: the target when ``--target`` is not given; ``None`` lets the command choose.
+        note: what else the help of ``--target`` says.
+    """
+    allowed = names or get_args(TargetName)
+    what = ", ".join(f"{name}: {_TARGETS[name].removeprefix('nothing: ')}" for name in allowed)
+    options = (
+        click.option(
+            "--target",
+            "target_name",
+            type=click.Choice(allowed),
+            default=default,
+            show_default=default is not None,
+            help=f"What to run ({what}).{note}",
+        ),
+        click.option(
+            "--release",
+            "releases",
+            multiple=True,
+            help="Release of vLLM, such as 0.33.0; fetched when it is not cached. May be repeated "
+            "where several are compared.",
+        ),
+        click.option(
+            "--source",
+            "sources",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="Folder of a vLLM checkout or of an installed vLLM, instead of --release. Its "
+            "code runs with your rights.",
+        ),
+        click.option(
+            "--scheduler-class",
+            metavar="PACKAGE.MODULE:CLASS",
+            help="Scheduler to run in place of vLLM's own, of a fork for instance.",
+        ),
+        click.option(
+            "--fault",
+            "faults",
+            multiple=True,
+            help="Break the reference with this named fault; may be repeated.",
+        ),
+    )
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def packed(
+            *,
+            target_name: TargetName | None,
+            releases: tuple[str, ...],
+            sources: tuple[Path, ...],
+            scheduler_class: str | None,
+            faults: tuple[str, ...],
+            **others: Any,
+        ) -> Any:
+            targets = NamedTargets(target_name, releases, sources, scheduler_class, faults)
+            return command(targets=targets, **others)
+
+        return _with(packed, options)
+
+    return decorate
+
+
+def file_options(
+    *names: str, report: str = "Write a page and a ready test for each violation into this folder."
+) -> Decorator:
+    """Add the options that name files to write; the command gets one ``files``.
+
+    Args:
+        names: of ``json``, ``report``, ``junit`` and ``sarif`` those wanted; all when not given.
+        report: help of ``--report``.
+    """
+    wanted = names or ("json", "report", "junit", "sarif")
+    helps = {
+        "json": ("json_file", FILE, "Write everything that was found to this JSON file."),
+        "report": ("report_folder", FOLDER, report),
+        "junit": ("junit_file", FILE, "Write a JUnit file."),
+        "sarif": (
+            "sarif_file",
+            FILE,
+            "Write violations that have a source line to this SARIF 2.1.0 file.",
+        ),
+    }
+    options = [
+        click.option(f"--{name}", parameter, type=kind, help=text)
+        for name, (parameter, kind, text) in helps.items()
+        if name in wanted
+    ]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def packed(
+            *,
+            json_file: Path | None = None,
+            report_folder: Path | None = None,
+            junit_file: Path | None = None,
+            sarif_file: Path | None = None,
+            **others: Any,
+        ) -> Any:
+            files = MachineFiles(json_file, junit_file, sarif_file, report_folder)
+            return command(files=files, **others)
+
+        return _with(packed, options)
+
+    return decorate
+
+
+def _with(command: Callable[..., Any], options: Sequence[Decorator]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 runner_option: Decorator = click.option(
     "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
+    type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
     default="both",
     show_default=True,
     help="Which runner gathers.",
 )
 replayed_runner_option: Decorator = click.option(
     "--runner",
-    type=click.Choice(["V1", "V2", "both"], case_sensitive=False),
-    help="Which runner gathers: both, or of a trace the recorded one, when not given.",
+    type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
+    help="Which runner gathers. When not given: both, or of a trace the recorded one.",
 )
-replayed_device_option: Decorator = click.option(
+device_option: Decorator = click.option(
     "--device",
     default="cpu",
     show_default=True,
-    help="cpu or cuda; none runs a scenario without tensors.",
+    help="cpu or cuda; none runs whole scenarios without tensors.",
 )
 max_passes_option: Decorator = click.option(
     "--max-passes",
@@ -47,15 +171,38 @@ max_passes_option: Decorator = click.option(
     show_default=True,
     help="Passes after which a run is given up.",
 )
-faults_option: Decorator = click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    help="Break the reference with this named fault; may be repeated.",
+claims_option: Decorator = click.option(
+    "--claims", help="Ids of claims, separated by commas; all when not given."
 )
-json_option: Decorator = click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the results to this file.",
-)
+
+
+def chosen_runners(runner: str) -> tuple[Runner, ...]:
+    """The runners that ``--runner`` names."""
+    return tuple(name for name in RUNNERS if runner in (name, "both"))
+
+
+def tensors_on(device: str) -> TensorSettings | None:
+    """The tensors that ``--device`` asks for; ``None`` for none.
+
+    Raises:
+        InputError: there is no such device here.
+    """
+    if device == "none":
+        return None
+    settings = TensorSettings(device=device)
+    settings.require_device()
+    return settings
+
+
+def claim_ids(claims: str | None) -> tuple[str, ...] | None:
+    """The ids that ``--claims`` names, each once; ``None`` where it was not given.
+
+    Raises:
+        InputError: it is empty.
+    """
+    if claims is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in claims.split(",") if name.strip()))
+    if not names:
+        raise InputError("--claims is empty; give ids separated by commas")
+    return names

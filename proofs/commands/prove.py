@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,21 +16,19 @@ from impl.vllm.launch.fetch import fetch
 from impl.vllm.launch.source import Source, from_directory
 from proofs.describe.visible import print_lines
 from proofs.jobs.ending import PlainCommand
-from proofs.report.machines.checked import checked_source
-from proofs.report.machines.publish import NO_FILES, MachineFiles, publish, tell_pages
+from proofs.results.document import results_of
+from proofs.results.publish import NO_FILES, MachineFiles, publish, tell_pages
 from proofs.search.functions.results import ALL_PARTS, CheckSettings
 from proofs.smt.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.passes.run_claims import RULES as RUN_RULES
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
-from proofs.source.present import print_source_report, source_report_to_json
+from proofs.source.present import checked_source, print_source_report
 from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.theorems.prove import prove_options, run
 from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
 from spec.errors import InputError
-from spec.functions.case_files import write_atomically
-from spec.verdict import exit_code
 
 
 def named_source(release_or_folder: str) -> Source:
@@ -114,14 +111,13 @@ def prove_command(
     for name, option in _ONLY_FOR_RULES.items():
         if options[name]:
             raise InputError(f"{option} cannot be used with --source-of")
-    files = MachineFiles(options["junit_file"], sarif_file, report_folder)
-    files.require_writable(options["json_file"], scenario_folder)
+    files = MachineFiles(options["json_file"], options["junit_file"], sarif_file, report_folder)
+    files.require_writable(scenario_folder)
     return prove_source(
         named_source(source_of),
         claims=options["claims"] or None,
         max_features=max_features,
         num_passes=num_passes,
-        json_file=options["json_file"],
         scenario_folder=scenario_folder,
         files=files,
         with_rules=not options["claims"],
@@ -143,7 +139,6 @@ def prove_source(
     runner: str = "both",
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
-    json_file: Path | None = None,
     scenario_folder: Path | None = None,
     files: MachineFiles = NO_FILES,
     with_rules: bool = False,
@@ -156,7 +151,6 @@ def prove_source(
         runner: ``V1``, ``V2`` or ``both``: whose gather is proved beside all else.
         max_features: features of a request at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
-        json_file: where to write the result as JSON.
         scenario_folder: where the counterexamples of whole runs are written, if anywhere.
         files: what other tools are told; its folder gets the reports.
         with_rules: whether the source is compared with the rules too.
@@ -174,7 +168,7 @@ def prove_source(
     )
     if not with_rules:
         report = only_claims(report, claims)
-    code = show(report, console, json_file)
+    print_source_report(report, console)
     if not report.results:
         print_lines("Nothing was run.")
     if scenario_folder is not None:
@@ -186,9 +180,17 @@ def prove_source(
         sections = report_source(report, source, files.folder)
         refuted = [result for result in report.results if result.finding is not None]
         tell_pages(len(refuted), len(sections))
-    checked = checked_source(report, source.package, source.release)
-    publish(f"{source.name}: the claims on its source", [checked], files, sections)
-    return code
+    package = source.package.resolve()
+    folder = None if source.release is not None else str(package.parent)
+    checked = checked_source(
+        report, package, release=source.release, source=folder, digest=source.digest
+    )
+    results = results_of(
+        "prove-source",
+        [checked],
+        settings={"max_features": report.max_features, "num_passes": report.num_passes},
+    )
+    return publish(f"{source.name}: the claims on its source", results, files, sections)
 
 
 def parts_to_prove(claims: Sequence[str] | None, runner: str) -> tuple[str, ...] | None:
@@ -295,18 +297,3 @@ def tell_scenarios(report: SourceReport, source: Source, folder: Path) -> None:
     findings = [result.finding for result in report.results if result.finding is not None]
     for command in replay_commands(write_scenarios(findings, folder), source):
         print_lines(command)
-
-
-def show(report: SourceReport, console: Console, json_file: Path | None) -> int:
-    """Print the report and write the file asked for.
-
-    Returns:
-        The exit code of the worst verdict.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    print_source_report(report, console)
-    if json_file is not None:
-        write_atomically(json_file, json.dumps(source_report_to_json(report), indent=2) + "\n")
-    return exit_code(result.verdict for result in report.results)

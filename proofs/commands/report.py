@@ -8,28 +8,28 @@ from pathlib import Path
 
 import click
 
-from impl.tensors import TensorSettings
 from proofs.commands.options import (
-    SOURCE_HELP,
-    faults_option,
+    device_option,
+    file_options,
     max_passes_option,
-    replayed_device_option,
     replayed_runner_option,
-    scheduler_class_option,
+    target_options,
+    tensors_on,
 )
 from proofs.describe.visible import print_lines
 from proofs.dossiers.comparison import runs_to_compare, write_comparison
 from proofs.dossiers.runs import report_replays
 from proofs.drive.documents import AnyDocument, kind_of, load_any, run_document
 from proofs.drive.examples import Replay
-from proofs.drive.recorded_findings import read_findings
+from proofs.drive.recorded_findings import recorded_findings
 from proofs.drive.replay import RunnerChoice, runners_of
 from proofs.jobs.ending import PlainCommand
-from proofs.releases.replay_present import print_replayed
-from proofs.report.machines.checked import checked_replay
-from proofs.report.machines.publish import Checked, MachineFiles, machine_options, publish
+from proofs.releases.replay_present import checked_replay, print_replayed
 from proofs.report.near.comparison import compare
-from proofs.run.targets import TargetChoice, TargetName
+from proofs.results.document import Results, results_of
+from proofs.results.outcome import Checked
+from proofs.results.publish import MachineFiles, publish
+from proofs.run.targets import NamedTargets, TargetChoice, TargetName
 from spec.errors import InputError
 from spec.record.document import TraceDocument
 from spec.verdict import exit_code
@@ -38,7 +38,9 @@ DEFAULT_FOLDER = Path("residency-report")
 
 
 @click.command("report", cls=PlainCommand)
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="FILES...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option(
     "-o",
     "--output",
@@ -55,47 +57,25 @@ DEFAULT_FOLDER = Path("residency-report")
     help="Put two traces of one scenario side by side; or a scenario on two of --release, --source "
     "and --target reference.",
 )
-@click.option(
-    "--target",
-    "target_name",
-    type=click.Choice(["reference", "vllm", "recorded"]),
-    help="What to run it on. When not given: a trace is judged as it was recorded, findings run on "
-    "what they were found on, and the rest on our reference implementation.",
+@target_options(
+    default=None,
+    note=" When not given: a trace is judged as it was recorded, results of the reference or a "
+    "release run on that, and the rest on our reference implementation.",
 )
-@click.option(
-    "--release",
-    "releases",
-    multiple=True,
-    help="Release of vLLM, such as 0.24.0; fetched when it is not cached. Twice with --diff.",
-)
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help=SOURCE_HELP,
-)
-@scheduler_class_option
 @replayed_runner_option
-@replayed_device_option
+@device_option
 @max_passes_option
-@faults_option
-@machine_options
+@file_options("junit", "sarif")
 def report(
     *,
-    files: tuple[Path, ...],
+    paths: tuple[Path, ...],
     folder: Path,
     is_diff: bool,
-    target_name: TargetName | None,
-    releases: tuple[str, ...],
-    sources: tuple[Path, ...],
-    scheduler_class: str | None,
+    targets: NamedTargets,
     runner: RunnerChoice | None,
     device: str,
     max_passes: int,
-    faults: tuple[str, ...],
-    junit_file: Path | None,
-    sarif_file: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Write a folder with a page, a text for a pull request and a test for each violation.
 
@@ -106,78 +86,57 @@ def report(
     ran, 5 for errors, 2 for wrong input and 130 after Ctrl-C. With --diff, 1 when the second run
     breaks a claim that the first one keeps, and else 0.
     """
-    outputs = MachineFiles(junit_file, sarif_file, folder)
-    outputs.require_writable()
-    settings = None if device == "none" else TensorSettings(device=device)
-    if settings is not None:
-        settings.require_device()
-    choices = _choices(target_name, releases, sources, scheduler_class, faults)
+    files = replace(files, folder=folder)
+    files.require_writable()
+    settings = tensors_on(device)
+    choices = targets.choices()
     if is_diff:
-        if junit_file is not None or sarif_file is not None:
+        if files.junit is not None or files.sarif is not None:
             raise InputError("--junit and --sarif hold the results of a run, not of --diff")
-        first, second = runs_to_compare(files, choices, runner or "V1", settings, max_passes)
+        first, second = runs_to_compare(paths, choices, runner or "V1", settings, max_passes)
         return write_comparison(compare(first, second), folder)
-    if len(files) > 1 or len(choices) > 1:
+    if len(paths) > 1 or len(choices) > 1:
         raise InputError("a report is about one file on one target; --diff compares two")
     chosen = choices[0] if choices else None
     replays = []
-    for document, choice in _documents(files[0], chosen):
+    for document, choice in _documents(paths[0], chosen):
         runners = runners_of(document, runner)
         replay = run_document(document, choice, runners, settings, max_passes)
-        print_lines(f"{files[0]}: {kind_of(document)} on {replay.target}")
-        for one in replay.replayed:
-            print_replayed(one)
+        print_lines(f"{paths[0]}: {kind_of(document)} on {replay.target}")
+        for replayed in replay.replayed:
+            print_replayed(replayed)
         replays.append(replay)
     sections = report_replays(replays, folder, settings)
-    publish(f"report on {files[0].name}", _checked(replays), outputs, sections)
-    return exit_code(one.verdict for replay in replays for one in replay.replayed)
-
-
-def _choices(
-    target_name: TargetName | None,
-    releases: Sequence[str],
-    sources: Sequence[Path],
-    scheduler_class: str | None,
-    faults: tuple[str, ...],
-) -> list[TargetChoice]:
-    """The targets that options name, in the order of releases, folders, and the rest.
-
-    Raises:
-        InputError: options that do not fit each other.
-    """
-    found = [TargetChoice("vllm", release, None, scheduler_class) for release in releases]
-    found += [TargetChoice("vllm", None, source, scheduler_class) for source in sources]
-    if found and target_name in ("reference", "recorded"):
-        if target_name == "recorded" or len(found) > 1:
-            raise InputError(f"--target {target_name} does not go with --release and --source")
-        found.insert(0, TargetChoice("reference", faults=faults))
-    elif found and faults:
-        raise InputError("--fault breaks the reference; it cannot be used with a vLLM")
-    elif not found and (target_name is not None or faults):
-        name = target_name or "reference"
-        found.append(TargetChoice(name, scheduler_class=scheduler_class, faults=faults))
-    elif not found and scheduler_class is not None:
-        raise InputError("--scheduler-class names a class of a vLLM; give --release or --source")
-    for choice in found:
-        choice.refuse_contradictions()
-    return found
+    results = results_of(
+        "replay",
+        _checked(replays),
+        settings={"file": str(paths[0])},
+        code=exit_code(one.verdict for replay in replays for one in replay.replayed),
+    )
+    return publish(f"report on {paths[0].name}", results, files, sections)
 
 
 def _documents(path: Path, chosen: TargetChoice | None) -> list[tuple[AnyDocument, TargetChoice]]:
     """What the file holds, each with what to run it on.
 
     Raises:
-        InputError: the file cannot be read, or holds nothing to run.
+        InputError: the file cannot be read, holds nothing to run, or names code that the command
+            line does not name.
     """
-    recorded = read_findings(path)
-    if recorded is None:
-        document = load_any(path)
-        name: TargetName = "recorded" if isinstance(document, TraceDocument) else "reference"
-        return [(document, chosen or TargetChoice(name))]
-    for one in recorded:
-        if one.num_without:
-            print_lines(f"{one.num_without} findings of {path} hold nothing that can be run")
-    pairs = [(document, chosen or one.choice) for one in recorded for document in one.documents]
+    content = load_any(path)
+    if not isinstance(content, Results):
+        name: TargetName = "recorded" if isinstance(content, TraceDocument) else "reference"
+        return [(content, chosen or TargetChoice(name))]
+    pairs = []
+    for found in recorded_findings(content, str(path)):
+        if found.num_without:
+            print_lines(f"{found.num_without} findings of {path} hold nothing that can be run")
+        if chosen is None and found.code_named is not None and found.documents:
+            raise InputError(
+                f"{path}: was found on code that only you may choose to run, not a file; give "
+                f"{found.code_named}, or another target"
+            )
+        pairs += [(document, chosen or found.choice) for document in found.documents]
     if not pairs:
         raise InputError(f"{path}: no finding to report on")
     return pairs
@@ -188,12 +147,12 @@ def _checked(replays: Sequence[Replay]) -> list[Checked]:
     by_target: dict[str, Checked] = {}
     for replay in replays:
         checked = checked_replay(replay)
-        known = by_target.get(checked.target)
-        if known is not None:
+        merged = by_target.get(checked.target)
+        if merged is not None:
             checked = replace(
-                known,
-                violations=(*known.violations, *checked.violations),
-                outcomes=(*known.outcomes, *checked.outcomes),
+                merged,
+                violations=(*merged.violations, *checked.violations),
+                outcomes=(*merged.outcomes, *checked.outcomes),
             )
         by_target[checked.target] = checked
     return list(by_target.values())

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from impl.target import RUNNERS
-from impl.tensors import TensorSettings
 from impl.vllm.launch.source import tree_digest
-from proofs.commands.options import runner_option
+from proofs.commands.options import chosen_runners, file_options, runner_option, tensors_on
 from proofs.describe.visible import print_lines
 from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.jobs.ending import PlainCommand
 from proofs.jobs.processes import run_jobs
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.releases.sweep import Deviation, SweepJob, deviations, searched_verdicts, sweep_vllm
+from proofs.releases.sweep import Deviation, SweepJob, deviations, searched, sweep_vllm, told
 from proofs.releases.sweep_present import print_deviations, print_findings, print_sweep
-from proofs.report.machines.checked import checked_sweep
-from proofs.report.machines.publish import MachineFiles, machine_options, publish
+from proofs.results.document import dumps, load, results_of
+from proofs.results.outcome import Checked
+from proofs.results.publish import MachineFiles, publish
 from proofs.run.targets import named_vllms
 from proofs.search.runs.results import LoopCheckSettings
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
-from spec.record.json_document import read_text
 from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 
-JSON_SCHEMA_VERSION = 1
 DEFAULT_EXAMPLES = 500
 
 
@@ -65,21 +62,10 @@ DEFAULT_EXAMPLES = 500
     default=DEFAULT_FOLDER,
     help="Folder with recorded scenarios and their index; that of the project when not given.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the results in this file, release by release; releases that it holds are not run "
-    "again.",
-)
-@click.option(
-    "--report",
-    "report_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write a page for each violation that is searched or has come back, release by release, "
+@file_options(
+    report="Write a page for each violation that is searched or has come back, release by release, "
     "into this folder.",
 )
-@machine_options
 def sweep(
     *,
     releases: tuple[str, ...],
@@ -88,25 +74,21 @@ def sweep(
     runner: str,
     device: str,
     recorded_folder: Path,
-    json_file: Path | None,
-    report_folder: Path | None,
-    junit_file: Path | None,
-    sarif_file: Path | None,
+    files: MachineFiles,
 ) -> int:
     """Make the table of claims by release, runner and mode.
 
     Recorded scenarios are judged by their record: a fault has to show where it is recorded, and on
-    no release that is recorded as good. The search is judged as everywhere.
+    no release that is recorded as good. The search is judged as everywhere. With --json, releases
+    that the file holds of the same sweep are not run again.
 
     Exits 0 when the record is met and all searched claims held, 1 when a fault is not where it is
     recorded or the search refuted a claim, 3 for unknown, 4 for claims never put to the test, 5 for
     errors, 2 for wrong input and 130 after Ctrl-C.
     """
-    files = MachineFiles(junit_file, sarif_file, report_folder)
-    files.require_writable(json_file)
+    files.require_writable()
     recorded = load_recorded(recorded_folder)
-    chosen = tuple(r for r in RUNNERS if runner in (r, "both"))
-    tensors = None if device == "none" else TensorSettings(device=device)
+    chosen, tensors = chosen_runners(runner), tensors_on(device)
     LoopCheckSettings(runners=chosen, tensors=tensors).validate()
     about = {
         "examples": examples,
@@ -116,12 +98,12 @@ def sweep(
         "recorded": recorded.digest,
         "suite": _suite_digest(),
     }
-    kept = _kept(json_file, about)
+    kept = _kept(files.json, about)
     vllms = named_vllms(releases or recorded.releases(), None, None)
     entries = {
         vllm.source.name: kept[vllm.source.name]
         for vllm in vllms
-        if vllm.source.name in kept and kept[vllm.source.name]["digest"] == vllm.source.digest
+        if vllm.source.name in kept and kept[vllm.source.name].digest == vllm.source.digest
     }
     left = [vllm for vllm in vllms if vllm.source.name not in entries]
     names = [vllm.source.name for vllm in left]
@@ -132,9 +114,9 @@ def sweep(
             name = names[answer.index]
             if answer.value is None:
                 unfinished[name] = str(answer.refused or answer.failed)
-            elif not answer.value["interrupted"]:
+            elif not answer.value.details["interrupted"]:
                 entries[name] = answer.value
-                _keep(json_file, about, {**kept, **entries})
+                _keep(files.json, about, {**kept, **entries}, INTERRUPTED_EXIT_CODE)
         was_interrupted = interrupted()
     order = [vllm.source.name for vllm in vllms]
     done = [entries[name] for name in order if name in entries]
@@ -147,24 +129,28 @@ def sweep(
     print_deviations(recorded, done, found)
     sections: list[str] = []
     all_again = True
-    if report_folder is not None:
+    if files.folder is not None:
         from proofs.dossiers.sweep import report_sweep
 
         sections, all_again = report_sweep(
-            vllms, recorded, done, seed, chosen, tensors, report_folder
+            vllms, recorded, done, seed, chosen, tensors, files.folder
         )
-    checked = checked_sweep(done, found, {v.source.name: v.source.package for v in vllms})
-    publish("a sweep over releases", checked, files, sections)
+    packages = {vllm.source.name: vllm.source.package for vllm in vllms}
+    checked = [told(entry, found, packages[entry.target]) for entry in done]
+    code = _code(recorded, done, found, bool(unfinished) or not all_again)
+    if was_interrupted:
+        code = INTERRUPTED_EXIT_CODE
+    _keep(files.json, about, {**kept, **{one.target: one for one in checked}}, code)
+    results = results_of("sweep", checked, settings=about, code=code)
+    publish("a sweep over releases", results, replace(files, json=None), sections)
     for name, reason in unfinished.items():
         print_lines(f"{Verdict.ERROR.name} {name}: {reason}", err=True)
-    if was_interrupted:
-        return INTERRUPTED_EXIT_CODE
-    return _code(recorded, done, found, bool(unfinished) or not all_again)
+    return code
 
 
 def _code(
     recorded: Recorded,
-    done: Sequence[Mapping[str, Any]],
+    done: Sequence[Checked],
     found: Sequence[Deviation],
     has_errors: bool,
 ) -> int:
@@ -178,8 +164,8 @@ def _code(
     """
     verdicts = [one.verdict for one in found]
     for entry in done:
-        verdicts += searched_verdicts(entry)
-        if any(fault.expected(entry["release"]) is not None for fault in recorded.index.faults):
+        verdicts += [one.verdict for one in searched(entry) if one.verdict is not None]
+        if any(fault.expected(entry.release) is not None for fault in recorded.index.faults):
             verdicts.append(Verdict.HELD)  # The record says something of it, and was put to test.
     if has_errors:
         verdicts.append(Verdict.ERROR)
@@ -192,7 +178,7 @@ def _suite_digest() -> str:
     return " ".join(tree_digest(root / package)[:16] for package in ("spec", "impl", "proofs"))
 
 
-def _kept(path: Path | None, about: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(path: Path | None, about: Mapping[str, Any]) -> dict[str, Checked]:
     """Releases that the file holds of the same sweep, by name of the target.
 
     Raises:
@@ -200,25 +186,23 @@ def _kept(path: Path | None, about: Mapping[str, Any]) -> dict[str, Any]:
     """
     if path is None or not path.exists():
         return {}
-    refusal = InputError(f"{path}: holds something else than a sweep; move it away")
     try:
-        data = json.loads(read_text(path))
-        if data["schema"] != JSON_SCHEMA_VERSION or data["level"] != "sweep":
-            raise refusal
-        if data["about"] != about:
-            return {}
-        return {str(entry["target"]): dict(entry) for entry in data["releases"]}
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise refusal from None
-
-
-def _keep(path: Path | None, about: Mapping[str, Any], entries: Mapping[str, Any]) -> None:
-    if path is None:
-        return
-    data = {
-        "schema": JSON_SCHEMA_VERSION,
-        "level": "sweep",
-        "about": about,
-        "releases": list(entries.values()),
+        results = load(path)
+    except InputError as error:
+        raise InputError(f"{error}; move the file away") from None
+    if results.kind != "sweep":
+        raise InputError(f"{path}: holds the results of {results.kind}, no sweep; move it away")
+    if results.settings != about:
+        return {}
+    return {
+        entry.target: replace(entry, outcomes=tuple(searched(entry))) for entry in results.targets
     }
-    write_atomically(path, json.dumps(data, indent=1) + "\n")
+
+
+def _keep(
+    path: Path | None, about: Mapping[str, Any], entries: Mapping[str, Checked], code: int
+) -> None:
+    if path is not None:
+        write_atomically(
+            path, dumps(results_of("sweep", list(entries.values()), settings=about, code=code))
+        )

@@ -8,12 +8,12 @@ from pathlib import Path
 from impl.target import Runner
 from impl.tensors import TensorSettings
 from proofs.describe.visible import print_lines
-from proofs.drive.documents import kind_of, load_any, run_document
+from proofs.drive.documents import kind_of, load_document, run_document
 from proofs.drive.replay import RunnerChoice
-from proofs.report.machines.github import append_summary
 from proofs.report.near.comparison import Compared
 from proofs.report.pages.comparison_page import comparison_page
 from proofs.report.pages.comparison_text import comparison_lines, comparison_markdown
+from proofs.results.github import append_summary
 from proofs.run.targets import TargetChoice
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
@@ -46,7 +46,7 @@ def runs_to_compare(
         )
     if runner == "both":
         raise InputError("--diff compares runs of one runner; give --runner V1 or V2")
-    document = load_any(files[0])
+    document = load_document(files[0])
     if not isinstance(document, (ScenarioDocument, TraceDocument)):
         raise InputError(f"{files[0]}: a function-level case makes no run; give a scenario")
     scenario = ScenarioDocument(1, "scenario", document.scenario)
@@ -55,7 +55,7 @@ def runs_to_compare(
 
 
 def _recorded(path: Path) -> Trace:
-    document = load_any(path)
+    document = load_document(path)
     if not isinstance(document, TraceDocument):
         raise InputError(
             f"{path}: holds a {kind_of(document)} and no run; `residency replay {path} --trace "

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.describe.scenarios import describe_scenario
-from proofs.report.machines.blame import place_of_loop_claim
-from proofs.report.machines.junit import Outcome
-from proofs.report.machines.publish import Checked, MachineFiles, publish, text_of
-from proofs.report.machines.violation import Violation
+from proofs.results.blame import place_of_loop_claim
+from proofs.results.document import results_of
+from proofs.results.outcome import Checked, Outcome
+from proofs.results.publish import MachineFiles, publish
+from proofs.results.violation import Violation
 from proofs.settings.judge import Judgement, Setup
 from proofs.settings.stuck.kinds import Stop
 from proofs.settings.stuck.layouts import as_scenario
 from spec.errors import InputError
+from spec.record.document import dumps_scenario
 from spec.record.run_findings import fingerprint
 from spec.verdict import Verdict
 
 _PART = "these settings"
 
 
-def publish_judgement(setup: Setup, judgement: Judgement, files: MachineFiles) -> Verdict:
-    """Tell machines of the verdict, and write a report on each prompt that stalls.
+def publish_judgement(
+    setup: Setup, judgement: Judgement, files: MachineFiles, details: Mapping[str, Any]
+) -> int:
+    """Write the files asked for, and a report on each prompt that stalls.
 
     Args:
         setup: settings and rules.
         judgement: what the theorems say of them.
         files: where to write; its folder gets the reports.
+        details: all that is known, as JSON data.
 
     Returns:
-        The verdict: ``ERROR`` where the engine does not do what the theorems say.
+        The exit code: that of ``ERROR`` where the engine does not do what the theorems say.
 
     Raises:
         InputError: a file cannot be written, or a report is asked for and the release cannot run.
@@ -42,16 +51,19 @@ def publish_judgement(setup: Setup, judgement: Judgement, files: MachineFiles) -
         sections, is_shown = report_stops(setup.settings, judgement.stops, release, files.folder)
         verdict = verdict if is_shown else Verdict.ERROR
     violations = tuple(_violation(setup, stop) for stop in judgement.stops)
-    told = [line for violation in violations for line in text_of(violation)]
-    told += [unknown.sentence for unknown in judgement.unknowns if not violations]
-    checked = Checked(
-        _target(setup),
-        violations,
-        (Outcome("no-stall", _PART, verdict, tuple(told)),),
-        setup.release,
+    reasons = [unknown.sentence for unknown in judgement.unknowns if not violations]
+    outcome = Outcome(
+        "no-stall",
+        _PART,
+        verdict,
+        fingerprints=tuple(violation.fingerprint for violation in violations),
+        reason="\n".join(reasons) or None,
     )
-    publish(f"{_target(setup)}: settings", [checked], files, sections)
-    return verdict
+    checked = Checked(_target(setup), (outcome,), violations, setup.release)
+    settings = {name: details[name] for name in ("settings", "rules", "not_looked_at")}
+    rest = {name: value for name, value in details.items() if name not in settings}
+    results = results_of("lint-config", [checked], settings=settings, details=rest)
+    return publish(f"{_target(setup)}: settings", results, files, sections)
 
 
 def require_release(setup: Setup) -> str:
@@ -84,4 +96,5 @@ def _violation(setup: Setup, stop: Stop) -> Violation:
         f"no prompt stops the engine; theorems: {', '.join(stop.theorems)}",
         describe_scenario(as_scenario(stop.layout, setup.settings)),
         place,
+        document=json.loads(dumps_scenario(as_scenario(stop.layout, setup.settings))),
     )

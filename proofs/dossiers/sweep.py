@@ -8,10 +8,9 @@ them gone. A fault that is seen where it is recorded is what was expected, and g
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from impl.target import Runner
 from impl.tensors import TensorSettings
@@ -22,6 +21,7 @@ from proofs.drive.origin import vllm_origin
 from proofs.drive.recorded import Recorded
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.releases.sweep import came_back
+from proofs.results.outcome import Checked
 from proofs.run.targets import VllmName
 from proofs.search.runs.results import LoopCounterexample
 from spec.record.document import loads
@@ -31,7 +31,7 @@ from spec.verdict import Verdict
 def report_sweep(
     vllms: Sequence[VllmName],
     recorded: Recorded,
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[Checked],
     seed: int,
     runners: tuple[Runner, ...],
     tensors: TensorSettings | None,
@@ -60,7 +60,7 @@ def report_sweep(
     all_again = True
     with progress_bar() as report_progress, interrupts() as interrupted:
         for entry in entries:
-            vllm = by_name[str(entry["target"])]
+            vllm = by_name[entry.target]
             wanted = _wanted(recorded, entry)
             job = DriveJob(vllm, tuple(wanted.values()), runners, tensors)
             examples: dict[str, LoopCounterexample] = {}
@@ -99,15 +99,13 @@ def _why_not(key: str, wanted: Wanted, shown: Shown) -> str | None:
     return None
 
 
-def _wanted(recorded: Recorded, entry: Mapping[str, Any]) -> dict[str, Wanted]:
+def _wanted(recorded: Recorded, entry: Checked) -> dict[str, Wanted]:
     """What a release is to show again, each fault once: by fingerprint where it was searched."""
     wanted: dict[str, Wanted] = {}
-    for search in entry["searches"]:
-        for found in search["findings"]:
-            scenario = loads(json.dumps(found["document"]), str(found["claim"])).scenario
-            key = str(found["fingerprint"])
-            one = Wanted(str(found["claim"]), str(found["mechanism"]), (scenario,))
-            wanted.setdefault(key, one)
+    for violation in entry.violations:
+        scenario = loads(json.dumps(violation.document), violation.claim).scenario
+        violated = Wanted(violation.claim, violation.mechanism, (scenario,))
+        wanted.setdefault(violation.fingerprint, violated)
     for fault, claim in came_back(recorded, entry):
         scenario = recorded.scenarios[fault.scenario]
         wanted[f"{fault.name} {claim}"] = Wanted(claim, None, (scenario,))

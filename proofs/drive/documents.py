@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -15,38 +14,63 @@ from proofs.drive.origin import Origin, vllm_origin
 from proofs.drive.replay import Replayed, judge_recorded, replay_case, replay_on_loop
 from proofs.jobs.processes import run_jobs
 from proofs.jobs.terminal import interrupts
+from proofs.results import document as results_file
+from proofs.results.document import KINDS, Results
 from proofs.run.targets import TargetChoice
 from spec.errors import InputError
 from spec.functions import case_files
 from spec.record import document as loop_files
-from spec.record.json_document import read_text
+from spec.record.json_document import json_data, read_text
 from spec.verdict import Verdict
 
 AnyDocument: TypeAlias = case_files.Document | loop_files.LoopDocument
 
 
-def load_any(path: Path) -> AnyDocument:
+def load_document(path: Path) -> AnyDocument:
     """Read a function-level case, a scenario or a trace.
 
     Raises:
         InputError: the file cannot be read or is none of them.
     """
-    return loads_any(read_text(path), str(path))
+    return loads_document(read_text(path), str(path))
 
 
-def loads_any(text: str, where: str) -> AnyDocument:
+def load_any(path: Path) -> AnyDocument | Results:
+    """Read a function-level case, a scenario, a trace, or what a command wrote with ``--json``.
+
+    Raises:
+        InputError: the file cannot be read or is none of them.
+    """
+    text = read_text(path)
+    kind = _stated_kind(text, str(path))
+    return results_file.loads(text, str(path)) if kind in KINDS else loads_document(text, str(path))
+
+
+def loads_document(text: str, where: str) -> AnyDocument:
     """Read the text of a function-level case, a scenario or a trace.
 
     Raises:
         InputError: it is none of them.
     """
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError):
-        raw = None  # What is wrong with it is for the reader of documents to say.
-    if isinstance(raw, dict) and "case" in raw:
+    kind = _stated_kind(text, where)
+    if kind == "function-case":
         return case_files.loads(text, where)
+    if kind in KINDS:
+        raise InputError(f"{where}: holds the results of {kind}; `residency report` reads them")
     return loop_files.loads(text, where)
+
+
+def _stated_kind(text: str, where: str) -> object:
+    """What the file says that it is; ``None`` where that is for the reader of documents to say."""
+    raw = json_data(text, where)
+    if not isinstance(raw, dict):
+        return None
+    if "kind" not in raw and "schema" in raw:
+        raise InputError(
+            f'{where}: does not say what it is; it needs a "kind": "function-case", "scenario", '
+            '"trace", or one of what --json writes (write a file of an earlier version again)'
+        )
+    return raw.get("kind")
 
 
 def kind_of(document: AnyDocument) -> str:

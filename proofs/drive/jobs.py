@@ -11,10 +11,10 @@ from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.drive.replay import Replayed, replay_case, replay_on_loop
 from proofs.jobs.progress import ReportProgress
+from proofs.results.outcome import Outcome
 from proofs.run.digest import digest
 from proofs.run.judge import Judged, run_and_judge
 from proofs.run.targets import VllmName
-from proofs.search.functions.results import Result
 from proofs.search.runs.draws import Drawn
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
@@ -254,7 +254,7 @@ def unrecognised(target: VllmLoop) -> dict[Runner, str]:
 def with_unrecognised(report: LoopReport, reasons: Mapping[Runner, str]) -> LoopReport:
     """The report, where claims on runners whose order is not recognised are ``UNKNOWN``."""
 
-    def corrected(result: Result) -> Result:
+    def corrected(result: Outcome) -> Outcome:
         for runner, reason in reasons.items():
             if result.part in (runner, _BOTH) and not result.cases:
                 return replace(result, verdict=Verdict.UNKNOWN, reason=f"{runner}: {reason}")

@@ -6,6 +6,7 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from proofs.run.targets import VllmName
 
@@ -42,6 +43,16 @@ class Origin:
     def is_vllm(self) -> bool:
         """Whether a vLLM was run."""
         return self.package is not None
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """What names a vLLM in a file of results."""
+        return {
+            "release": self.release,
+            "source": None if self.source is None else str(self.source),
+            "digest": self.digest,
+            "scheduler_class": self.scheduler_class,
+        }
 
     @property
     def options(self) -> tuple[str, ...]:

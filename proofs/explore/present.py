@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -14,10 +13,7 @@ from proofs.explore.chunk import CALLS_EVERY, ChunkResult, Counts
 from proofs.explore.lockstep import Difference
 from proofs.explore.scope import cases, scope_named
 from proofs.explore.search import ClaimResult, Confirmed, ExploreReport
-from spec.record.document import dumps_scenario, finding_to_json
 from spec.verdict import Verdict
-
-JSON_SCHEMA_VERSION = 1
 
 
 def totals(whole: ChunkResult) -> Counts:
@@ -123,19 +119,28 @@ def _print_walked(whole: ChunkResult, counts: Counts) -> None:
     )
 
 
-def report_to_json(report: ExploreReport) -> dict[str, Any]:
-    """The report as JSON data."""
+def explored_settings(report: ExploreReport) -> dict[str, Any]:
+    """What was asked for, as JSON data."""
     settings = report.settings
-    data: dict[str, Any] = {
-        "schema": JSON_SCHEMA_VERSION,
+    return {
         "scope": settings.scope,
         "fault": settings.fault,
         "lockstep": settings.lockstep,
         "relation": settings.relation,
+    }
+
+
+def explored_details(report: ExploreReport) -> dict[str, Any]:
+    """The counts of an exploration, and where the reference or the relation parts, as JSON data."""
+    data: dict[str, Any] = {
         "jobs": report.jobs,
         "jobs_done": report.jobs_done,
         "interrupted": report.interrupted,
-        "claims": [_claim_to_json(result) for result in report.claims],
+        "passes": {
+            result.claim: result.violation.passes
+            for result in report.claims
+            if result.violation is not None
+        },
     }
     if report.whole is not None:
         whole = report.whole
@@ -161,19 +166,3 @@ def _difference_to_json(difference: Difference) -> dict[str, Any]:
         "step": difference.step,
         "what": difference.what,
     }
-
-
-def _claim_to_json(result: ClaimResult) -> dict[str, Any]:
-    data: dict[str, Any] = {"claim": result.claim, "verdict": result.verdict.name}
-    violation = result.violation
-    if violation is not None:
-        data |= {
-            "cases": violation.found.cases,
-            "passes": violation.passes,
-            "scenario": describe_scenario(violation.found.scenario),
-        }
-        if violation.finding is not None:
-            document = dumps_scenario(violation.found.scenario, [violation.finding])
-            data["finding"] = finding_to_json(violation.finding)
-            data["document"] = json.loads(document)
-    return data

@@ -139,7 +139,6 @@ def to_json(ledger: Ledger, records: Sequence[ClaimRecord]) -> dict[str, Any]:
     resting = {name for record in records for name in record.assumptions}
     breaking = {name for record in records for name in breaking_faults(record)}
     return {
-        "version": 1,
         "claims": [asdict(record) for record in records],
         "assumptions": [asdict(a) for a in ledger.assumptions if a.id in resting],
         "faults": [asdict(fault) for fault in ledger.faults if fault.name in breaking],

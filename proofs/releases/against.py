@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any
 
 from impl.target import RUNNERS, Runner
 from proofs.drive.jobs import Behaviour
+from proofs.results.document import load
 from proofs.search.runs.results import LoopCounterexample, LoopReport
 from spec.errors import InputError
 from spec.record.compare import Difference, first_difference
-from spec.record.json_document import read_text
 from spec.record.steps import Trace
 from spec.verdict import Verdict, exit_code
 
@@ -116,25 +115,25 @@ def load_earlier(path: Path) -> Earlier:
         InputError: the file cannot be read, or holds something else.
     """
     wanted = "give what `residency check --level loop --json` wrote"
-    try:
-        data = json.loads(read_text(path))
-    except (ValueError, RecursionError):
-        raise InputError(f"{path}: not JSON; {wanted}") from None
-    if isinstance(data, dict) and "reports" in data:
+    results = load(path)
+    if results.kind != "check-runs":
+        raise InputError(f"{path}: holds the results of {results.kind}; {wanted}")
+    if len(results.targets) != 1:
         raise InputError(f"{path}: holds the checks of several vLLMs; give that of one")
+    (checked,) = results.targets
+    findings = tuple(
+        KnownFinding(violation.claim, violation.mechanism, violation.fingerprint)
+        for violation in checked.violations
+    )
+    settings = results.settings
     try:
-        if data["schema"] != 1 or data["level"] != "loop":
-            raise InputError(f"{path}: another version or level; {wanted}")
-        findings = tuple(
-            KnownFinding(str(f["claim"]), str(f["mechanism"]), str(f["fingerprint"]))
-            for f in data["findings"]
-        )
-        draws = (int(data["seed"]), str(data["mode"]), int(data["large_every"]))
-        return Earlier(str(data["target"]), findings, draws, _behaviour(data.get("behaviour")))
+        draws = (int(settings["seed"]), str(settings["mode"]), int(settings["large_every"]))
+        behaviour = _behaviour(checked.details.get("behaviour"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{path}: not a check of the loop ({type(error).__name__}: {error}); {wanted}"
         ) from None
+    return Earlier(checked.target, findings, draws, behaviour)
 
 
 def _behaviour(data: Any) -> Behaviour | None:

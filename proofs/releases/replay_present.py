@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted, describe_part
+from proofs.drive.examples import Replay
 from proofs.drive.replay import Comparison, Replayed
+from proofs.results.outcome import Checked, Outcome
+from proofs.results.violation import Violation, of_function, of_loop
 from proofs.search.functions.present import print_finding
 from spec.functions.case_files import finding_to_json
 from spec.functions.findings import Finding
 from spec.record.document import finding_to_json as loop_finding_to_json
 from spec.record.run_findings import LoopFinding
+from spec.record.scenario import Scenario
 from spec.record.steps import Step, Trace
 from spec.verdict import Verdict
 
@@ -105,18 +110,58 @@ def shortened(value: str) -> str:
     return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 3] + "..."
 
 
-def replayed_to_json(replayed: Replayed) -> dict[str, Any]:
-    """What became of one part or runner as JSON data."""
+def checked_replay(replay: Replay) -> Checked:
+    """A file that was run once more, as files and other tools are told of it.
+
+    Its outcomes are about all claims together.
+    """
+    target, origin = replay.target, replay.origin
+    scenario = next((one.trace.scenario for one in replay.replayed if one.trace is not None), None)
+    violations: list[Violation] = []
+    outcomes = []
+    for one in replay.replayed:
+        shown = [
+            _violation(found, one.part, scenario, target, origin.package) for found in one.findings
+        ]
+        violations += shown
+        fingerprints = tuple(violation.fingerprint for violation in shown)
+        outcomes.append(
+            Outcome(
+                "every claim",
+                one.part,
+                one.verdict,
+                fingerprints=fingerprints,
+                reason=one.reason,
+            )
+        )
+    return Checked(
+        target,
+        tuple(outcomes),
+        tuple(violations),
+        **origin.named,
+    )
+
+
+def _violation(
+    finding: Finding | LoopFinding,
+    part: str,
+    scenario: Scenario | None,
+    target: str,
+    package: Path | None,
+) -> Violation:
+    if isinstance(finding, Finding):
+        return of_function(finding, part, package)
+    assert scenario is not None, "a finding of the loop comes from a run"
+    return of_loop(finding, scenario, target, (part,), package)
+
+
+def run_to_json(replayed: Replayed) -> dict[str, Any]:
+    """How a run ended, and how it relates to the recorded one, as JSON data."""
+    assert replayed.trace is not None
     data: dict[str, Any] = {
-        "part": replayed.part,
-        "verdict": replayed.verdict.value,
-        "findings": [any_finding_to_json(finding) for finding in replayed.findings],
+        "passes": num_passes(replayed.trace),
+        "ending": replayed.trace.ending,
     }
-    if replayed.reason is not None:
-        data["reason"] = replayed.reason
-    if replayed.trace is not None:
-        data["passes"] = num_passes(replayed.trace)
-        data["ending"] = replayed.trace.ending
     if replayed.comparison is not None:
         data["comparison"] = _comparison_to_json(replayed.comparison)
     return data

@@ -1,13 +1,15 @@
-"""One release of a sweep: recorded scenarios and a fresh search, as the data that a file keeps.
+"""One release of a sweep: recorded scenarios and a fresh search, in the shape that a file keeps.
 
-What a release showed is plain data from the start, so that a sweep that was cut short goes on with
-what the file holds of it.
+What a release showed has that shape from the start, so that a sweep that was cut short goes on with
+what the file holds of it. The searches of both modes stand side by side: a part is a runner and a
+mode, ``V1 sync``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from packaging.version import Version
@@ -18,9 +20,10 @@ from proofs.drive.jobs import Ran, RunsJob, make_target, run_on, unrecognised, w
 from proofs.drive.recorded import Recorded, RecordedFault
 from proofs.jobs.processes import ShouldStop
 from proofs.jobs.progress import ReportProgress
+from proofs.results.outcome import NOT_AVAILABLE, Checked, Outcome
+from proofs.results.violation import Violation, with_place
 from proofs.run.targets import VllmName
-from proofs.search.functions.present import NOT_AVAILABLE
-from proofs.search.runs.present import loop_report_to_json
+from proofs.search.runs.present import checked_runs
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.search import run_loop_check
 from spec.record.scenario import Scenario
@@ -55,9 +58,7 @@ class SweepJob:
     tensors: TensorSettings | None = None
 
 
-def sweep_vllm(
-    job: SweepJob, report_progress: ReportProgress, should_stop: ShouldStop
-) -> dict[str, Any]:
+def sweep_vllm(job: SweepJob, report_progress: ReportProgress, should_stop: ShouldStop) -> Checked:
     """Run the recorded scenarios on one vLLM, and search it in each mode.
 
     Raises:
@@ -75,7 +76,9 @@ def sweep_vllm(
         _recorded(fault, scenario, one, reasons)
         for fault, scenario, one in zip(faults, scenarios, ran, strict=False)
     ]
-    searches = []
+    searches: list[Mapping[str, Any]] = []
+    outcomes: list[Outcome] = []
+    violations: list[Violation] = []
     for mode in MODES if job.examples else ():
         settings = LoopCheckSettings(
             runners=job.runners,
@@ -85,15 +88,22 @@ def sweep_vllm(
             mode=mode,
         )
         report = run_loop_check(target, settings, report_progress, should_stop)
-        searches.append(loop_report_to_json(with_unrecognised(report, reasons)))
-    return {
-        "target": name,
-        "release": job.vllm.source.release,
-        "digest": job.vllm.source.digest,
-        "interrupted": len(ran) < len(faults) or any(s["interrupted"] for s in searches),
-        "recorded": recorded,
-        "searches": searches,
-    }
+        found = checked_runs(with_unrecognised(report, reasons), details={"mode": mode})
+        searches.append(found.details)
+        outcomes += [replace(one, part=f"{one.part} {mode}") for one in found.outcomes]
+        violations += found.violations
+    return Checked(
+        name,
+        tuple(outcomes),
+        tuple(violations),
+        release=job.vllm.source.release,
+        digest=job.vllm.source.digest,
+        details={
+            "interrupted": len(ran) < len(faults) or any(s["interrupted"] for s in searches),
+            "recorded": recorded,
+            "searches": searches,
+        },
+    )
 
 
 def _recorded(
@@ -148,13 +158,13 @@ class Deviation:
     text: str
 
 
-def deviations(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[Deviation]:
+def deviations(recorded: Recorded, entry: Checked) -> Iterator[Deviation]:
     """Where a release does not show what the record says of it."""
-    for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
-        expected = fault.expected(entry["release"])
+    for fault, one in zip(recorded.index.faults, entry.details["recorded"], strict=True):
+        expected = fault.expected(entry.release)
         if expected is None:
             continue
-        place = fault.name, str(entry["target"])
+        place = fault.name, entry.target
         for claim in fault.claims:
             seen = {
                 runner: found.get(claim, NOT_AVAILABLE) for runner, found in one["verdicts"].items()
@@ -174,14 +184,14 @@ def deviations(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[Deviati
                 yield Deviation(
                     *place, Verdict.REFUTED, f"{claim}: recorded as gone and showed: {told}"
                 )
-            elif not expected and not set(ran) <= _gone(fault, entry["release"]):
+            elif not expected and not set(ran) <= _gone(fault, str(entry.release)):
                 yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {told}")
 
 
-def came_back(recorded: Recorded, entry: Mapping[str, Any]) -> Iterator[tuple[RecordedFault, str]]:
+def came_back(recorded: Recorded, entry: Checked) -> Iterator[tuple[RecordedFault, str]]:
     """Faults, each with a claim, that show on a release that is recorded as good."""
-    for fault, one in zip(recorded.index.faults, entry["recorded"], strict=True):
-        if fault.expected(entry["release"]) is not False:
+    for fault, one in zip(recorded.index.faults, entry.details["recorded"], strict=True):
+        if fault.expected(entry.release) is not False:
             continue
         for claim in fault.claims:
             if any(v.get(claim) == Verdict.REFUTED.name for v in one["verdicts"].values()):
@@ -197,27 +207,61 @@ def _gone(fault: RecordedFault, release: str) -> set[str]:
     return {Verdict.HELD.name} if is_first else {Verdict.HELD.name, Verdict.VACUOUS.name}
 
 
-def cells(entry: Mapping[str, Any]) -> dict[tuple[str, Engine], set[str]]:
+def cells(entry: Checked) -> dict[tuple[str, Engine], set[str]]:
     """By claim and engine, the names of all verdicts, of recorded scenarios and of the search."""
     found: dict[tuple[str, Engine], set[str]] = {}
-    for one in entry["recorded"]:
+    for one in entry.details["recorded"]:
         for runner, verdicts in one["verdicts"].items():
             for claim, verdict in verdicts.items():
                 found.setdefault((claim, (runner, one["mode"])), set()).add(verdict)
-    for search in entry["searches"]:
-        for result in search["results"]:
-            runners = RUNNERS if result["runner"] == _BOTH else (result["runner"],)
-            for runner in runners:
-                key = result["claim"], (runner, search["mode"])
-                found.setdefault(key, set()).add(result["verdict"])
+    for outcome in searched(entry):
+        part, _, mode = outcome.part.rpartition(" ")
+        for runner in RUNNERS if part == _BOTH else (part,):
+            key = outcome.claim, _engine(runner, mode)
+            found.setdefault(key, set()).add(outcome.verdict_name)
     return found
 
 
-def searched_verdicts(entry: Mapping[str, Any]) -> list[Verdict]:
-    """The verdicts of the fresh search."""
-    return [
-        Verdict[result["verdict"]]
-        for search in entry["searches"]
-        for result in search["results"]
-        if result["verdict"] != NOT_AVAILABLE
+def _engine(runner: str, mode: str) -> Engine:
+    return next(engine for engine in ENGINES if engine == (runner, mode))
+
+
+def searched(entry: Checked) -> list[Outcome]:
+    """What became of the claims in the fresh search, without the recorded faults."""
+    return [one for one in entry.outcomes if not one.claim.startswith(RECORDED_FAULT)]
+
+
+def told(entry: Checked, found: Sequence[Deviation], package: Path | None) -> Checked:
+    """What one release showed, with recorded faults among the outcomes, and lines to blame.
+
+    Args:
+        entry: what it showed.
+        found: recorded faults that are not where the record has them, on any release.
+        package: the folder ``vllm`` of the release, where it is there.
+    """
+    deviating = {one.name: one for one in found if one.target == entry.target}
+    recorded = [
+        _outcome(one, deviating.get(one["name"])) for one in entry.details.get("recorded", ())
     ]
+    return replace(
+        entry,
+        outcomes=(*searched(entry), *recorded),
+        violations=tuple(with_place(violation, package) for violation in entry.violations),
+    )
+
+
+RECORDED_FAULT = "recorded fault "
+"""What stands before a fault's name in the place of a claim's id."""
+
+
+def _outcome(one: Mapping[str, Any], deviation: Deviation | None) -> Outcome:
+    """Whether a recorded fault is where the record has it."""
+    seen = "\n".join(
+        f"{runner}: {claim} {verdict}"
+        for runner, verdicts in sorted(one["verdicts"].items())
+        for claim, verdict in verdicts.items()
+    )
+    name, part = f"{RECORDED_FAULT}{one['name']}", f"{one['mode']}, {one['scenario']}"
+    if deviation is None:
+        return Outcome(name, part, Verdict.HELD, reason=seen)
+    return Outcome(name, part, deviation.verdict, reason=deviation.text)

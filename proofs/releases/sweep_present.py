@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.drive.recorded import Recorded
 from proofs.releases.sweep import ENGINES, Deviation, cells
-from proofs.search.functions.present import NOT_AVAILABLE
+from proofs.results.outcome import NOT_AVAILABLE, Checked
+from proofs.results.violation import Violation
 from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS, RUNNER_CLAIMS
 from spec.verdict import Verdict
 
@@ -26,14 +26,14 @@ _SIGNS = {
 _MEANINGS = ". held, X refuted, ? unknown, 0 never put to the test, E error, - not run"
 
 
-def print_sweep(entries: Sequence[Mapping[str, Any]]) -> None:
+def print_sweep(entries: Sequence[Checked]) -> None:
     """Print the table: a line for each claim, a column for each release, a sign for each engine."""
     if not entries:
         print_lines("Nothing was run.")
         return
     engines = ", ".join(f"{runner} {mode}" for runner, mode in ENGINES)
     print_lines(f"Each column: {engines}. {_MEANINGS}.")
-    names = [str(entry["release"] or entry["target"]) for entry in entries]
+    names = [entry.release or entry.target for entry in entries]
     widths = [max(len(name), len(ENGINES)) for name in names]
     head = [name.ljust(width) for name, width in zip(names, widths, strict=True)]
     print_lines(f"{'claim':<28} {'  '.join(head)}".rstrip())
@@ -50,31 +50,30 @@ def _sign(verdicts: set[str]) -> str:
     return next((sign for name, sign in _SIGNS.items() if name in verdicts), "-")
 
 
-def print_findings(entries: Sequence[Mapping[str, Any]]) -> None:
+def print_findings(entries: Sequence[Checked]) -> None:
     """Print each fault that the search found once, with the releases that show it."""
     where: dict[str, list[str]] = {}
-    first: dict[str, Mapping[str, Any]] = {}
+    first: dict[str, Violation] = {}
     for entry in entries:
-        for search in entry["searches"]:
-            for finding in search["findings"]:
-                name = str(entry["release"] or entry["target"])
-                shown = where.setdefault(finding["fingerprint"], [])
-                if name not in shown:
-                    shown.append(name)
-                first.setdefault(finding["fingerprint"], finding)
+        name = entry.release or entry.target
+        for violation in entry.violations:
+            shown = where.setdefault(violation.fingerprint, [])
+            if name not in shown:
+                shown.append(name)
+            first.setdefault(violation.fingerprint, violation)
     if first:
         print_lines("\nFound by the search:")
-    for fingerprint, finding in first.items():
-        print_lines(f"  {finding['claim']} [{fingerprint}] in {', '.join(where[fingerprint])}")
-        print_lines(f"    {finding['mechanism']}: {finding['scenario']}")
+    for fingerprint, violation in first.items():
+        print_lines(f"  {violation.claim} [{fingerprint}] in {', '.join(where[fingerprint])}")
+        print_lines(f"    {violation.mechanism}: {violation.smallest}")
 
 
 def print_deviations(
-    recorded: Recorded, entries: Sequence[Mapping[str, Any]], found: Sequence[Deviation]
+    recorded: Recorded, entries: Sequence[Checked], found: Sequence[Deviation]
 ) -> None:
     """Print how many recorded answers were put to the test, and each that was another one."""
     asked = sum(
-        fault.expected(entry["release"]) is not None
+        fault.expected(entry.release) is not None
         for entry in entries
         for fault in recorded.index.faults
     )

@@ -8,10 +8,13 @@ from impl.vllm.launch.load import patches_for
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
+from proofs.drive.origin import vllm_origin
 from proofs.releases.against import Compared, behaviour_to_json
 from proofs.releases.replay_present import describe_step, shortened
 from proofs.releases.search import VllmReport
-from proofs.search.runs.present import loop_report_to_json, print_loop_report
+from proofs.results.outcome import Checked, Outcome
+from proofs.search.runs.present import checked_runs, print_loop_report
+from spec.verdict import Verdict
 
 
 def print_vllm_report(report: VllmReport) -> None:
@@ -84,30 +87,29 @@ def _difference(compared: Compared) -> list[str]:
     return lines
 
 
-def vllm_report_to_json(report: VllmReport) -> dict[str, Any]:
-    """The report as JSON data: that of the search, and what concerns the vLLM."""
+def checked_vllm(report: VllmReport) -> Checked:
+    """A search of one vLLM, as files and other tools are told of it."""
     source = report.vllm.source
-    about: dict[str, Any] = {
-        "schema": 1,
-        "target": source.name,
-        "level": "loop",
-        "release": report.vllm.source.release,
-        "source": None if source.release is not None else str(source.package.resolve().parent),
-        "digest": source.digest,
-        "scheduler_class": report.vllm.scheduler_class,
-    }
+    named = vllm_origin(report.vllm).named
     if report.searched is None:
-        return {**about, "error": report.refused or report.failed}
-    data = {**loop_report_to_json(report.searched.report), **about}
-    data["patches"] = [
-        {"where": patch.where, "change": patch.change, "reason": patch.reason}
-        for patch in patches_for("loop")
-    ]
+        reason = report.refused or report.failed or "not searched"
+        failure = Outcome("every claim", "the loop", Verdict.ERROR, reason=reason)
+        return Checked(source.name, (failure,), **named, details={"error": reason})
+    details: dict[str, Any] = {
+        "patches": [
+            {"where": patch.where, "change": patch.change, "reason": patch.reason}
+            for patch in patches_for("loop")
+        ]
+    }
     if report.searched.behaviour is not None:
-        data["behaviour"] = behaviour_to_json(report.searched.behaviour)
+        details["behaviour"] = behaviour_to_json(report.searched.behaviour)
+    there: tuple[str, ...] = ()
     if report.compared is not None:
-        data["against"] = _compared_to_json(report.compared)
-    return data
+        there = report.compared.there
+        details["against"] = _compared_to_json(report.compared)
+    return checked_runs(
+        report.searched.report, source.package, there=there, details=details, **named
+    )
 
 
 def _compared_to_json(compared: Compared) -> dict[str, Any]:

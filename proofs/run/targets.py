@@ -66,27 +66,6 @@ class TargetChoice:
     scheduler_class: str | None = None
     faults: tuple[str, ...] = ()
 
-    def refuse_contradictions(self) -> None:
-        """Check that the options fit each other.
-
-        Raises:
-            InputError: what does not fit, and what to give instead.
-        """
-        names_a_vllm = (self.release, self.source, self.scheduler_class) != (None, None, None)
-        if self.name == "vllm":
-            if (self.release is None) == (self.source is None):
-                raise InputError("--target vllm needs one of --release R and --source DIR")
-            if self.faults:
-                raise InputError(
-                    "--fault breaks the reference; it cannot be used with --target vllm"
-                )
-        elif self.faults and self.name == "recorded":
-            raise InputError("--fault breaks the reference; a recorded run is not run again")
-        elif names_a_vllm:
-            raise InputError(
-                "--release, --source and --scheduler-class name a vLLM; add --target vllm"
-            )
-
     def vllm(self) -> VllmName | None:
         """The vLLM, fetched where it is not cached; ``None`` for the others.
 
@@ -97,6 +76,68 @@ class TargetChoice:
             return None
         releases = [self.release] if self.release else []
         return named_vllms(releases, self.source, self.scheduler_class)[0]
+
+
+@dataclass(frozen=True)
+class NamedTargets:
+    """What the options of one command name; every command that runs something takes the same.
+
+    Attributes:
+        name: as of :class:`TargetChoice`; ``None`` where it was not given.
+        releases: releases of vLLM.
+        sources: folders of vLLMs.
+        scheduler_class: scheduler in place of vLLM's own.
+        faults: switches of the reference that are on.
+    """
+
+    name: TargetName | None = None
+    releases: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = ()
+    scheduler_class: str | None = None
+    faults: tuple[str, ...] = ()
+
+    def choices(self) -> list[TargetChoice]:
+        """The targets, in the order of reference, releases and folders; none where none is named.
+
+        Raises:
+            InputError: options that do not fit each other.
+        """
+        vllms = [TargetChoice("vllm", r, None, self.scheduler_class) for r in self.releases]
+        vllms += [TargetChoice("vllm", None, s, self.scheduler_class) for s in self.sources]
+        if not vllms and (self.name == "vllm" or self.scheduler_class is not None):
+            given = "--target vllm" if self.name == "vllm" else "--scheduler-class"
+            raise InputError(f"{given} needs one of --release R and --source DIR")
+        if self.faults and (vllms or self.name == "recorded"):
+            raise InputError("--fault breaks the reference; it cannot be used with another target")
+        if self.name in (None, "vllm") and vllms:
+            return vllms
+        if self.name is None and not self.faults:
+            return []
+        return [TargetChoice(self.name or "reference", faults=self.faults), *vllms]
+
+    def vllms(self) -> tuple[VllmName, ...]:
+        """The vLLMs, each once, fetched where they are not cached.
+
+        Raises:
+            InputError: an unknown release, no network, or a folder without vLLM.
+        """
+        named = (choice.vllm() for choice in self.choices())
+        return tuple(dict.fromkeys(vllm for vllm in named if vllm is not None))
+
+    def one(self) -> TargetChoice:
+        """The one target; the reference where none is named.
+
+        Raises:
+            InputError: options that do not fit each other, or that name several targets.
+        """
+        found = self.choices() or [TargetChoice("reference")]
+        if len(found) > 1 and self.name in ("reference", "recorded"):
+            raise InputError(
+                "--release, --source and --scheduler-class name a vLLM; add --target vllm"
+            )
+        if len(found) > 1:
+            raise InputError("the options name several vLLMs; give one --release or one --source")
+        return found[0]
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,6 @@ def document(
 ) -> dict[str, Any]:
     """The verdict as JSON data."""
     return {
-        "schema": JSON_SCHEMA_VERSION,
         "verdict": judgement.verdict.value,
         "release": setup.release,
         "settings": asdict(setup.settings),

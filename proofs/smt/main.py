@@ -10,11 +10,12 @@ import click
 from rich.console import Console
 
 from proofs.jobs.ending import PlainCommand
+from proofs.results.document import results_of
+from proofs.results.publish import MachineFiles, publish
 from proofs.smt.obligation import Obligation, Result
-from proofs.smt.outputs import to_json, to_junit, write_smt2
+from proofs.smt.outputs import checked_rules, write_smt2
 from proofs.smt.run import print_result, print_summary, run_obligations
 from proofs.smt.solvers import RESOURCE_LIMIT, require_solvers
-from spec.functions.case_files import require_writable, write_atomically
 from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -83,9 +84,8 @@ def prove_and_write(
         InputError: a missing solver, or a file that cannot be written.
     """
     require_solvers()
-    for output in (json_file, junit_file, smt2_folder):
-        if output is not None:
-            require_writable(output)
+    files = MachineFiles(json_file, junit_file)
+    files.require_writable(smt2_folder)
     console = Console()
     results = []
     interrupted = False
@@ -98,15 +98,13 @@ def prove_and_write(
         console.print("Interrupted.")
     print_summary(results, len(obligations), console)
     conclude(results, console)
-    if json_file is not None:
-        write_atomically(json_file, to_json(results))
-    if junit_file is not None:
-        write_atomically(junit_file, to_junit(results))
+    code = INTERRUPTED_EXIT_CODE if interrupted else exit_code(r.verdict for r in results)
+    settings = {"obligations": len(obligations), "rlimit": resource_limit}
+    found = results_of("prove-rules", [checked_rules(results)], settings=settings, code=code)
+    publish("the rules, for all integers", found, files)
     if smt2_folder is not None:
         write_smt2(smt2_folder, obligations)
-    if interrupted:
-        return INTERRUPTED_EXIT_CODE
-    return exit_code(result.verdict for result in results)
+    return code
 
 
 def main_of_group(group: str, obligations: Sequence[Obligation]) -> None:

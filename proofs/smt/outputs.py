@@ -1,21 +1,17 @@
-"""Results of proofs as JSON, JUnit and SMT-LIB files."""
+"""Results of proofs as outcomes, and theorems as SMT-LIB files."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
-
+from proofs.results.outcome import Ablation, Checked, Outcome, Proof
 from proofs.smt.obligation import Obligation, Result, negated
 from proofs.smt.solvers import Z3
 from proofs.smt.vocabulary import Assignment, Value
 from spec.functions.case_files import write_atomically
 from spec.verdict import Verdict
-
-JSON_SCHEMA_VERSION = 1
 
 
 def _value(value: Value) -> int | bool | list[bool]:
@@ -36,58 +32,36 @@ def describe(assignment: Assignment) -> str:
     )
 
 
-def to_json(results: Sequence[Result]) -> str:
-    """The results as JSON text.
-
-    ``solvers`` holds each solver's answer to the negated formula and ``rlimit`` the resource units
-    that z3 counted for it.
-    """
-    document = {
-        "schema": JSON_SCHEMA_VERSION,
-        "obligations": [
-            {
-                "claim": result.obligation.claim,
-                "name": result.obligation.name,
-                "group": result.obligation.group,
-                "verdict": result.verdict.value,
-                "solvers": dict(result.answers),
-                "rlimit": result.resources["z3"],
-                "milliseconds": round(result.milliseconds, 1),
-                "assumptions": list(result.obligation.assumptions),
-                "witness": _data(result.obligation.witness),
-                "ablations": [
-                    {
-                        "name": ablation.name,
-                        "verdict": ablation.verdict.value,
-                        "model": _data(ablation.model),
-                    }
-                    for ablation in result.ablations
-                ],
-            }
-            for result in results
-        ],
-    }
-    return json.dumps(document, indent=2) + "\n"
+def checked_rules(results: Sequence[Result]) -> Checked:
+    """What became of theorems, as files and other tools are told of them."""
+    return Checked("the rules", tuple(map(_outcome, results)))
 
 
-def to_junit(results: Sequence[Result]) -> str:
-    """The results as JUnit XML: ERROR is an error, all else but PROVED a failure."""
-    suite = TestSuite("proofs")
-    for result in results:
-        seconds = round(result.milliseconds / 1000, 3)
-        case = TestCase(result.obligation.name, result.obligation.claim, seconds)
-        if result.verdict is not Verdict.PROVED:
-            kind = Error if result.verdict is Verdict.ERROR else Failure
-            message = f"{result.verdict.value}: {result.detail}"
-            if result.model is not None:
-                message += f": {describe(result.model)}"
-            case.result = [kind(message, result.verdict.value)]
-        suite.add_testcase(case)
-    document: Any = JUnitXml("residency proofs")
-    document.add_testsuite(suite)
-    document.update_statistics()
-    text: bytes = document.tostring()
-    return text.decode()
+def _outcome(result: Result) -> Outcome:
+    obligation = result.obligation
+    reason = None
+    if result.verdict is not Verdict.PROVED:
+        reason = result.detail
+        if result.model is not None:
+            reason += f": {describe(result.model)}"
+    return Outcome(
+        obligation.claim,
+        obligation.name,
+        result.verdict,
+        reason=reason,
+        assumptions=tuple(obligation.assumptions),
+        proof=Proof(
+            obligation.group,
+            dict(result.answers),
+            result.resources["z3"],
+            round(result.milliseconds, 1),
+            witness=_data(obligation.witness),
+            ablations=tuple(
+                Ablation(ablation.name, ablation.verdict, _data(ablation.model))
+                for ablation in result.ablations
+            ),
+        ),
+    )
 
 
 def to_smt2(obligation: Obligation) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from proofs.describe.cases import describe_case
 from proofs.describe.words import describe_part
+from proofs.results.outcome import Checked, Outcome, Proof
+from proofs.results.violation import of_function
 from proofs.search.functions.parts import WITHOUT
 from proofs.smt.run import print_line
 from proofs.source.ask.piece import RULE
 from proofs.source.check import SourceReport, SourceResult
 from proofs.symbolic.exploration import Counts
-from spec.functions.case_files import finding_to_json
 from spec.verdict import Verdict
 
 _QUESTIONS = {
@@ -109,32 +111,43 @@ def _total(report: SourceReport) -> Counts:
     return total
 
 
-def source_report_to_json(report: SourceReport) -> dict[str, Any]:
-    """The report as JSON data, schema version 1; obligations as those of the rules' proofs."""
-    return {
-        "schema": 1,
-        "target": report.release,
-        "level": "source",
-        "max_features": report.max_features,
-        "num_passes": report.num_passes,
-        "obligations": [
-            {
-                "claim": result.claim,
-                "name": f"source.{result.part}.{result.claim}",
-                "group": "source",
-                "verdict": result.verdict.name,
-                "solvers": {"z3": result.z3, "cvc5": result.cvc5},
-                "rlimit": result.resources,
-                "milliseconds": round(result.milliseconds, 1),
-                "assumptions": list(result.assumptions),
-                "shapes": result.shapes,
-                "paths": result.counts.paths,
-                "queries": result.counts.queries,
-                "unfinished": result.counts.unfinished,
-                "detail": result.detail,
-                "finding": None if result.finding is None else finding_to_json(result.finding),
-            }
-            for result in report.results
-        ],
-        "unavailable": dict(report.unavailable),
-    }
+def checked_source(report: SourceReport, package: Path | None = None, **named: Any) -> Checked:
+    """The claims on a source, as files and other tools are told of them.
+
+    Args:
+        report: what was found.
+        package: the folder ``vllm`` that was proved.
+        named: release, source and digest of the vLLM.
+    """
+    violations = tuple(
+        of_function(result.finding, result.part, package)
+        for result in report.results
+        if result.finding is not None
+    )
+    outcomes = [_outcome(result) for result in report.results]
+    outcomes += [
+        Outcome("every claim", part, None, reason=reason)
+        for part, reason in report.unavailable.items()
+    ]
+    return Checked(report.release, tuple(outcomes), violations, **named)
+
+
+def _outcome(result: SourceResult) -> Outcome:
+    return Outcome(
+        result.claim,
+        result.part,
+        result.verdict,
+        fingerprints=() if result.finding is None else (result.finding.fingerprint,),
+        reason=result.detail or None,
+        assumptions=result.assumptions,
+        proof=Proof(
+            "source",
+            {"z3": result.z3, "cvc5": result.cvc5},
+            result.resources,
+            round(result.milliseconds, 1),
+            shapes=result.shapes,
+            paths=result.counts.paths,
+            queries=result.counts.queries,
+            unfinished=result.counts.unfinished,
+        ),
+    )

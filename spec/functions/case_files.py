@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -26,9 +26,10 @@ SCHEMA_FILE = Path(__file__).parents[1] / "record" / "schema" / "trace-v1.json"
 
 @dataclass(frozen=True)
 class Document:
-    """What a trace file holds: one case, and the findings that were made on it."""
+    """What a case file holds: one case, and the findings that were made on it."""
 
     schema: int
+    kind: Literal["function-case"]
     case: Annotated[Case, Field(discriminator="kind")]
     findings: tuple[Finding, ...] = ()
 
@@ -58,7 +59,7 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
 
 def dumps(case: Case, findings: tuple[Finding, ...] = ()) -> str:
     """A case and its findings as the text of a trace file."""
-    document = Document(SCHEMA_VERSION, case, findings)
+    document = Document(SCHEMA_VERSION, "function-case", case, findings)
     return _documents().dump_json(document, indent=2).decode() + "\n"
 
 

@@ -38,14 +38,7 @@ def parse(text: str, adapter: TypeAdapter[T], version: int, where: str, what: st
         InputError: not JSON, another version, an unknown or missing field, or a value of another
             type.
     """
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{where}: not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{where}: not a {what} ({error})") from None
+    raw = json_data(text, where)
     if not isinstance(raw, dict) or "schema" not in raw:
         hint = ""
         if isinstance(raw, dict) and "vars" in raw and "states" in raw:
@@ -61,6 +54,42 @@ def parse(text: str, adapter: TypeAdapter[T], version: int, where: str, what: st
     except ValidationError as error:
         first = _first_error(error, raw.get("kind"))
         raise InputError(f"{where}: {first}") from None
+
+
+def json_data(text: str, where: str) -> Any:
+    """The data of a JSON text in which no object has a key twice.
+
+    Readers differ in which of two equal keys they take, so that a file could say one thing to a
+    person and another to this program.
+
+    Raises:
+        InputError: not JSON, nested too deep, or a key that stands twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where}: not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+        ) from None
+    except RecursionError:
+        raise InputError(f"{where}: nested too deep to be read") from None
+    except ValueError as error:  # A number of more digits than Python takes.
+        raise InputError(f"{where}: cannot be read ({error})") from None
+    except _RepeatedKeyError as error:
+        raise InputError(f"{where}: the key {error.args[0]!r} stands twice in one object") from None
+
+
+class _RepeatedKeyError(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in data:
+            raise _RepeatedKeyError(key)
+        data[key] = value
+    return data
 
 
 def _first_error(error: ValidationError, kind: object) -> str:

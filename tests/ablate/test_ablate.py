@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from spec.model.rules import ModelRules
 from spec.record.document import load
 from tests.recorders.record_ablation import recorded
 from tests.support.html_pages import text_of
+from tests.support.results_files import read_results
 
 PLAIN = Scheduling(ModelRules(), 1)
 SHIFTED = Scheduling(ModelRules(cut_shift="shift"), 1)
@@ -139,7 +139,7 @@ def test_command_tells_a_few_cells(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "no-stall broken by A[0," in result.output
     assert "proved by reading.shift-covers-the-drafter" in result.output
-    assert len(json.loads(json_file.read_text())["cells"]) == 1
+    assert len(read_results(json_file, "ablate")["details"]["cells"]) == 1
     (scenario,) = folder.glob("*/scenario.json")
     assert {path.name for path in scenario.parent.iterdir()} >= {"report.html", "trace.json"}
     assert load(scenario).kind == "scenario"

@@ -39,6 +39,7 @@ from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import Ending, ErrorSeen, PassSeen, Step, Trace, UpdateSeen
 from spec.verdict import Verdict
+from tests.support.results_files import read_results
 
 SCENARIO = Scenario(
     EngineConfig(
@@ -289,13 +290,19 @@ def test_command_on_a_scenario(invoke: Invoke, scenario_file: Path, tmp_path: Pa
     passes = sum(step.kind == "pass" for step in trace_of().steps)
     runs = [f"{name}: HELD after {passes} passes, ends: idle" for name in ("V1", "V2")]
     assert lines == [*runs, "V1 with V2: HELD"]
-    data = json.loads(file.read_text())
-    assert (data["schema"], data["kind"], data["target"]) == (1, "scenario", "reference")
-    assert data["results"] == [
-        {"part": "V1", "verdict": "HELD", "findings": [], "passes": passes, "ending": "idle"},
-        {"part": "V2", "verdict": "HELD", "findings": [], "passes": passes, "ending": "idle"},
-        {"part": "V1 with V2", "verdict": "HELD", "findings": []},
+    data = read_results(file, "replay")
+    assert (data["kind"], data["exit_code"], data["counts"]) == ("replay", 0, {"HELD": 3})
+    assert data["settings"] == {"file": str(scenario_file), "holds": "scenario"}
+    (checked,) = data["targets"]
+    assert checked["target"] == "reference"
+    assert checked["violations"] == []
+    assert [(o["part"], o["verdict"]) for o in checked["outcomes"]] == [
+        ("V1", "HELD"),
+        ("V2", "HELD"),
+        ("V1 with V2", "HELD"),
     ]
+    run = {"passes": passes, "ending": "idle"}
+    assert data["details"]["runs"] == {"V1": run, "V2": run}
 
 
 def test_command_on_a_trace(invoke: Invoke, scenario_file: Path, tmp_path: Path) -> None:
@@ -336,7 +343,7 @@ def test_command_names_the_first_difference(invoke: Invoke, tmp_path: Path) -> N
         f"  differs from the run recorded on vllm 0.24.0 V1, first in step {index} (update of pass "
         f"{step.index}): outcomes.0.num_emitted: recorded 9, now {emitted}"
     )
-    (row,) = json.loads(file.read_text())["results"]
+    (row,) = json.loads(file.read_text())["details"]["runs"].values()
     assert row["comparison"]["equal"] is False
     assert row["comparison"]["difference"] == {
         "step": index,
@@ -407,8 +414,8 @@ def test_command_on_a_case(invoke: Invoke, tmp_path: Path) -> None:
     assert broken.exit_code == 1, broken.output
     assert "V2: REFUTED (1 claim)" in broken.output
     assert "REFUTED boundary-miss-tolerated by reference +no-boundary-tolerance V2" in broken.output
-    (row,) = json.loads(file.read_text())["results"]
-    assert [found["claim"] for found in row["findings"]] == ["boundary-miss-tolerated"]
+    (checked,) = json.loads(file.read_text())["targets"]
+    assert [found["claim"] for found in checked["violations"]] == ["boundary-miss-tolerated"]
 
 
 @pytest.mark.parametrize(
@@ -451,10 +458,11 @@ def test_bench_measures_every_mode(invoke: Invoke, tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     result = invoke("bench", "loop", "--requests", 1, "--seconds", 0, "--json", file)
     assert result.exit_code == 0, result.output
-    data = json.loads(file.read_text())
-    assert (data["schema"], data["target"], data["requests"]) == (2, "reference", 1)
-    assert {"platform", "processor", "cores", "torch", "device"} <= set(data["machine"])
-    rows = data["results"]
+    data = read_results(file, "bench")
+    assert (data["kind"], data["settings"]) == ("bench", {"target": "reference", "requests": 1})
+    details = data["details"]
+    assert {"platform", "processor", "cores", "torch", "device"} <= set(details["machine"])
+    rows = details["measured"]
     assert [(row["mode"], row["runner"]) for row in rows] == [
         (mode, runner)
         for runner in ("V1", "V2")

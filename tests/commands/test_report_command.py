@@ -21,7 +21,7 @@ from impl.tensors import TensorSettings
 from impl.vllm.launch.source import from_directory
 from proofs.commands.main import main
 from proofs.drive.origin import Origin, vllm_origin
-from proofs.drive.recorded_findings import read_findings
+from proofs.drive.recorded_findings import recorded_findings
 from proofs.recorded import SCENARIOS
 from proofs.report.near.comparison import compare, shown_pairs
 from proofs.report.pages.comparison_page import comparison_page
@@ -29,12 +29,15 @@ from proofs.report.pages.comparison_text import comparison_lines
 from proofs.report.pages.links import Links
 from proofs.report.pages.origin import reproduce
 from proofs.report.ready.reference import reference_test
+from proofs.results.document import Results, dumps, results_of
+from proofs.results.outcome import Checked
+from proofs.results.violation import Violation, of_function
 from proofs.run.judge import run_and_judge
 from proofs.run.record import record
 from proofs.run.targets import VllmName, faults_of
 from spec.errors import InputError
-from spec.functions import case_files
 from spec.functions.cases import WindowCase
+from spec.functions.findings import finding
 from spec.monitor.monitor import LoopMonitor
 from spec.record.config import EngineConfig
 from spec.record.document import dumps_scenario, dumps_trace, load
@@ -44,6 +47,7 @@ from spec.record.scenario import Continuation, FailedLoad, Scenario, ScenarioReq
 from spec.record.steps import Trace
 from tests.support.hostile_names import NAMES
 from tests.support.reference_as_vllm import replace_all, write_folder
+from tests.support.results_files import read_results
 
 RECORDED = SCENARIOS
 FAULTS = ("deferred-free-margin", "shifted-cut")
@@ -152,7 +156,8 @@ def test_findings_of_a_check_are_reported_where_they_were_found(tmp_path: Path) 
         "check", "--target", "reference", "--level", "loop", "--fault", "shifted-cut", *words
     )
     assert checked.exit_code == 1, checked.output
-    fingerprints = {f["fingerprint"] for f in json.loads(file.read_text())["findings"]}
+    (found,) = read_results(file, "check-runs")["targets"]
+    fingerprints = {violation["fingerprint"] for violation in found["violations"]}
     sarif, junit = tmp_path / "s.sarif", tmp_path / "j.xml"
     result = residency("report", file, "-o", tmp_path / "out", "--sarif", sarif, "--junit", junit)
     assert result.exit_code == 1, result.output
@@ -164,34 +169,69 @@ def test_findings_of_a_check_are_reported_where_they_were_found(tmp_path: Path) 
     assert held.exit_code == 0, held.output
 
 
-def test_findings_name_what_they_were_found_on(tmp_path: Path) -> None:
-    """A finding on one release would be run on another."""
-    case = WindowCase((Feature(0, 2, "A"),), 0, 2)
-    finding = {"case": json.loads(case_files.dumps(case))["case"], "claim": "window-exact"}
-    told = {"observed": "x", "expected": "y", "target": "t", "mechanism": "m", "fingerprint": "f"}
-    whole = {**finding, **told}
-    scheduling = {**whole, "case": {"kind": "scheduling"}}
-    path = tmp_path / "found.json"
-    for target, expected in (
-        ("vllm 0.33.0", ("vllm", "0.33.0", None, ())),
-        ("vllm at /x y/z", ("vllm", None, Path("/x y/z"), ())),
-        ("reference +a +b", ("reference", None, None, ("a", "b"))),
+def results_on(*targets: Checked) -> Results:
+    """What a check wrote."""
+    return results_of("check-functions", targets, settings={})
+
+
+def test_violations_name_what_they_were_found_on() -> None:
+    """Wrong: a violation on one release is run on another, or a file chooses the code that runs."""
+    found = finding(
+        "window-exact",
+        WindowCase((Feature(0, 2, "A"),), 0, 2),
+        observed="x",
+        expected="y",
+        target="t V1",
+        mechanism="m",
+    )
+    runs = of_function(found, "window", None)
+    in_the_middle = replace(runs, document=None)
+    violations = (runs, runs, in_the_middle)
+    for checked, expected, code_named in (
+        (Checked("vllm 0.33.0", (), release="0.33.0"), ("vllm", "0.33.0", ()), None),
+        (Checked("reference +a +b", ()), ("reference", None, ("a", "b")), None),
+        (
+            Checked("vllm at /x y", (), source="/x y", scheduler_class="a:B"),
+            ("vllm", None, ()),
+            "--target vllm --source '/x y' --scheduler-class a:B",
+        ),
     ):
-        path.write_text(json.dumps({"target": target, "findings": [whole, whole, scheduling]}))
-        (found,) = read_findings(path) or []
-        choice = found.choice
-        assert (choice.name, choice.release, choice.source, choice.faults) == expected
-        assert (len(found.documents), found.num_without) == (1, 1)
-    loop = {"document": json.loads(dumps_scenario(STUCK))}
-    sweep = {"target": "vllm 0.1.0", "release": "0.1.0", "searches": [{"findings": [loop]}]}
-    path.write_text(json.dumps({"schema": 1, "releases": [sweep, sweep]}))
-    assert [len(found.documents) for found in read_findings(path) or []] == [1, 1]
-    explored = {"fault": "a", "claims": [{"claim": "no-stall", **loop}, {"claim": "released"}]}
-    path.write_text(json.dumps(explored))
-    (found,) = read_findings(path) or []
-    assert (found.choice.faults, len(found.documents)) == (("a",), 1)
-    path.write_text(dumps_scenario(STUCK))
-    assert read_findings(path) is None
+        (recorded,) = recorded_findings(
+            results_on(replace(checked, violations=violations)), "found.json"
+        )
+        choice = recorded.choice
+        assert (choice.name, choice.release, choice.faults) == expected
+        assert choice.source is None
+        assert choice.scheduler_class is None
+        assert recorded.code_named == code_named
+        assert (len(recorded.documents), recorded.num_without) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "named", [{"source": "evil"}, {"release": "0.33.0", "scheduler_class": "evil:Scheduler"}]
+)
+def test_a_file_does_not_choose_the_code_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: dict[str, str]
+) -> None:
+    """Wrong: whoever sends a file of results runs code on the reader's machine."""
+    monkeypatch.chdir(tmp_path)
+    Path("evil").mkdir()
+    Path("evil.py").write_text("from pathlib import Path; Path('ran').touch()")
+    scenario = {"document": json.loads(dumps_scenario(STUCK))}
+    violation = replace(_violation(), **scenario)
+    checked = Checked("vllm", (), (violation,), **named)
+    Path("found.json").write_text(dumps(results_on(checked)))
+    result = residency("report", "found.json", "--device", "none")
+    assert result.exit_code == 2, result.output
+    assert "found on code that only you may choose to run" in result.output
+    assert "evil" in result.output
+    assert not Path("ran").exists()
+    held = residency("report", "found.json", "--target", "reference", "--device", "none")
+    assert held.exit_code == 0, held.output
+
+
+def _violation() -> Violation:
+    return Violation("no-stall", "m", "0" * 12, "vllm V1", "x", "y", "smallest")
 
 
 def test_a_case_of_a_function_is_reported_too(tmp_path: Path) -> None:
@@ -249,15 +289,18 @@ def test_a_vllm_is_run_in_its_own_place(tmp_path: Path, monkeypatch: pytest.Monk
         ("notes.txt", "not JSON"),
         ("list.json", "list.json"),
         ("empty.json", "no finding to report on"),
-        ("broken.json", "not the results of a check"),
+        ("broken.json", "broken.json: exit_code: Field required"),
+        ("old.json", "does not say what it is"),
+        ("twice.json", "the key 'schema' stands twice"),
+        ("deep.json", "nested too deep"),
         ("scenario.json scenario.json", "--diff compares two"),
         ("scenario.json --release 0.33.0 --release 0.24.0", "--diff compares two"),
         ("scenario.json --target vllm", "--target vllm needs one of"),
         ("scenario.json --target recorded", "only a trace"),
-        ("scenario.json --target recorded --release 0.33.0", "does not go with"),
+        ("scenario.json --target recorded --release 0.33.0", "--diff compares two"),
         ("scenario.json --fault nope", "unknown fault"),
         ("scenario.json --fault shifted-cut --release 0.33.0", "--fault breaks the reference"),
-        ("scenario.json --scheduler-class a:B", "--scheduler-class names a class"),
+        ("scenario.json --scheduler-class a:B", "--scheduler-class needs one of --release"),
         ("scenario.json --source nowhere", "no vLLM there"),
         ("scenario.json --device toaster", "unknown device"),
         ("scenario.json -o no/such/out", "there is no folder"),
@@ -277,8 +320,11 @@ def test_wrong_input_is_told_on_one_line(
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text("no JSON")
     Path("list.json").write_text("[]")
-    Path("empty.json").write_text('{"target": "reference", "findings": []}')
-    Path("broken.json").write_text('{"target": "reference", "findings": [7]}')
+    Path("empty.json").write_text(dumps(results_on(Checked("reference", ()))))
+    Path("broken.json").write_text('{"schema": 2, "kind": "check-runs", "targets": [7]}')
+    Path("old.json").write_text('{"schema": 1, "target": "reference", "findings": []}')
+    Path("twice.json").write_text('{"schema": 1, "schema": 1, "kind": "scenario"}')
+    Path("deep.json").write_text("[" * 100_000)
     Path("scenario.json").write_text(dumps_scenario(STUCK))
     Path("trace.json").write_text(dumps_trace(run()))
     larger = replace(STUCK, config=replace(STUCK.config, encoder_cache_size=8))

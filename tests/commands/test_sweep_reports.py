@@ -22,6 +22,7 @@ from proofs.report.pages.links import Links
 from proofs.run.targets import VllmName
 from tests.support.html_pages import text_of
 from tests.support.reference_as_vllm import replace_all, run_here
+from tests.support.results_files import read_results
 
 FAULT = "no-boundary-tolerance"
 MISSES = "boundary-never-encoded"
@@ -113,8 +114,8 @@ def test_each_release_has_its_pages_and_one_lists_all(
     assert {name.split("/")[0] for name in found} == {"vllm-0.24.0", "vllm-0.33.0"}
     index = (folder / "index.html").read_text()
     assert all(f'href="{name}/report.html"' in index for name in found)
-    kept = json.loads(file.read_text())["releases"]
-    searched = {f["fingerprint"] for e in kept for s in e["searches"] for f in s["findings"]}
+    kept = read_results(file, "sweep")["targets"]
+    searched = {violation["fingerprint"] for entry in kept for violation in entry["violations"]}
     assert searched
     assert searched <= {name.rpartition("-")[2] for name in found}
     assert len(json.loads(sarif.read_text())["runs"]) >= 1
@@ -146,7 +147,7 @@ def test_another_violation_does_not_pass_for_the_one_that_was_found(
     words = ("--examples", 40, "--json", file)
     sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
     kept = json.loads(file.read_text())
-    found = [f for entry in kept["releases"] for s in entry["searches"] for f in s["findings"]]
+    found = [violation for entry in kept["targets"] for violation in entry["violations"]]
     for one in found:
         one["fingerprint"], one["mechanism"] = "0" * 12, "in another way"
     file.write_text(json.dumps(kept))

@@ -187,7 +187,8 @@ def test_a_new_finding_fails_the_job(tmp_path: Path, steps: list[dict[str, Any]]
     assert done.returncode == 1, done.stdout + done.stderr
     assert "residency[vllm] @ here" in (job.programs / "installed").read_text()
     report = job.temporary / "report"
-    against = json.loads((report / "findings.json").read_text())["against"]
+    (checked,) = json.loads((report / "findings.json").read_text())["targets"]
+    against = checked["details"]["against"]
     assert against["new"]
     assert against["there"]
     # Only what is new is an error, and the artifact holds what the next person needs.
@@ -209,7 +210,8 @@ def test_an_old_finding_does_not(tmp_path: Path, steps: list[dict[str, Any]]) ->
     job = made(tmp_path, steps, [OLD], [OLD], ENOUGH)
     done = job.run()
     assert done.returncode == 0, done.stdout + done.stderr
-    against = json.loads((job.temporary / "report" / "findings.json").read_text())["against"]
+    (checked,) = json.loads((job.temporary / "report" / "findings.json").read_text())["targets"]
+    against = checked["details"]["against"]
     assert (against["new"], bool(against["there"])) == ([], True)
     assert "::error" not in done.stdout
     assert "No claim is violated that held before." in job.summary.read_text()

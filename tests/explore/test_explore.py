@@ -46,6 +46,7 @@ from spec.record.document import loads
 from spec.record.steps import Step
 from spec.verdict import Verdict
 from tests.recorders.record_explore import RECORD, counts_of, explored, fault_entry
+from tests.support.results_files import read_results
 
 RECORDED: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
 SMALL = cases(scope_named("small"))
@@ -386,8 +387,9 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert code == 1
     assert "REFUTED no-stall" in output
     assert "agreed in every step" in output
-    data = json.loads(report.read_text(encoding="utf-8"))
-    assert [one["verdict"] for one in data["claims"]] == ["REFUTED"]
+    data = read_results(report, "explore")
+    (checked,) = data["targets"]
+    assert [one["verdict"] for one in checked["outcomes"]] == ["REFUTED"]
     assert counts_of(data)["totals"]["cases"] == 600
     (file,) = folder.glob("*/scenario.json")
     document = loads(file.read_text(encoding="utf-8"))

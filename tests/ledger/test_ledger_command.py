@@ -15,6 +15,7 @@ from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by, record_lines, to_json
 from proofs.ledger.records import Ledger
 from spec.claims.on_runs import ALL_TEXTS
+from tests.support.results_files import read_results
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +69,9 @@ def test_the_json_file_holds_the_records(ledger: Ledger, tmp_path: Path) -> None
     for arguments, claims in (((), list(ALL_TEXTS)), (("no-stall",), ["no-stall"])):
         file = tmp_path / "claims.json"
         assert _run(*arguments, "--json", str(file)).exit_code == 0
-        data = json.loads(file.read_text(encoding="utf-8"))
-        assert [record["id"] for record in data["claims"]] == claims
-    assert data == json.loads(json.dumps(to_json(ledger, [ledger.claim("no-stall")])))
+        data = read_results(file, "claims")
+        assert [record["id"] for record in data["details"]["claims"]] == claims
+    assert data["details"] == json.loads(json.dumps(to_json(ledger, [ledger.claim("no-stall")])))
     assert {a["id"] for a in data["assumptions"]} == set(ledger.claim("no-stall").assumptions)
     assert {f["name"] for f in data["faults"]} == set(breaking_faults(ledger.claim("no-stall")))
 

@@ -51,7 +51,7 @@ def test_what_is_written_is_read_back(case: Case, drawn: list[tuple[Any, str, st
         for claim, o, e in drawn
     )
     text = dumps(case, findings)
-    assert loads(text) == Document(SCHEMA_VERSION, case, findings)
+    assert loads(text) == Document(SCHEMA_VERSION, "function-case", case, findings)
     VALIDATOR.validate(json.loads(text))
 
 
@@ -81,7 +81,7 @@ def test_a_finding_alone_is_json_too() -> None:
     )
     data = json.loads(json.dumps(finding_to_json(found)))
     assert set(data) == set(Finding.__dataclass_fields__)
-    document = {"schema": 1, "case": data["case"], "findings": [data]}
+    document = {"schema": 1, "kind": "function-case", "case": data["case"], "findings": [data]}
     VALIDATOR.validate(document)
     assert loads(json.dumps(document)).findings == (found,)
 
@@ -96,6 +96,10 @@ def _broken(change: Callable[[dict[str, Any]], Any]) -> str:
     document = _document()
     change(document)
     return json.dumps(document)
+
+
+def _document_of(case: dict[str, Any]) -> str:
+    return json.dumps({"schema": 1, "kind": "function-case", "case": case})
 
 
 FEATURE = {"offset": 0, "length": 2, "identifier": "A", "is_embed": None}
@@ -121,7 +125,7 @@ def _gather(*path: str | int, value: Any) -> str:
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
-    return json.dumps({"schema": 1, "case": case})
+    return json.dumps({"schema": 1, "kind": "function-case", "case": case})
 
 
 STRUCTURE = {
@@ -201,6 +205,7 @@ RULES = {
         json.dumps(
             {
                 "schema": 1,
+                "kind": "function-case",
                 "case": {
                     "kind": "free",
                     "features": [FEATURE],
@@ -215,6 +220,7 @@ RULES = {
         json.dumps(
             {
                 "schema": 1,
+                "kind": "function-case",
                 "case": {
                     "kind": "book",
                     "cache_size": 2,
@@ -226,7 +232,13 @@ RULES = {
         "operation 0: no feature 0 of request 1",
     ),
     "empty window": (
-        json.dumps({"schema": 1, "case": {"kind": "window", "features": [], "start": 1, "end": 1}}),
+        json.dumps(
+            {
+                "schema": 1,
+                "kind": "function-case",
+                "case": {"kind": "window", "features": [], "start": 1, "end": 1},
+            }
+        ),
         "must span at least one token",
     ),
 }
@@ -244,7 +256,7 @@ def test_a_case_that_cannot_be_is_refused(name: str) -> None:
 
 def test_the_unchanged_gather_document_is_valid() -> None:
     """Wrong: the documents above are refused for another reason than the one they change."""
-    loads(json.dumps({"schema": 1, "case": GATHER}))
+    loads(json.dumps({"schema": 1, "kind": "function-case", "case": GATHER}))
 
 
 @pytest.mark.parametrize(

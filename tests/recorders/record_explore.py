@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from impl.faults.switches import FAULTS, fault
+from proofs.dossiers.exploration import explored_results
 from proofs.explore.chunk import ChunkResult, Found, Job, explore_chunk, merge, num_jobs
-from proofs.explore.present import report_to_json
 from proofs.explore.search import ExploreReport, ExploreSettings, confirm, run_exploration
 from proofs.explore.unseen import UNSEEN
 from proofs.jobs.workers import worker_processes
 from proofs.recorded import FOLDER
+from proofs.results.document import to_data
 from spec.functions.case_files import write_atomically
 from spec.model.rules import FAULTY_RULES
 from spec.record.document import dumps_scenario
@@ -36,14 +37,15 @@ _COUNTS = ("cases", "states", "edges", "transitions", "depth")
 
 def counts_of(report: Mapping[str, Any]) -> dict[str, Any]:
     """The pinned counts of an exploration, from what ``--json`` writes."""
+    (checked,), details = report["targets"], report["details"]
     return {
-        "scope": report["scope"],
-        "claims": {one["claim"]: one["verdict"] for one in report["claims"]},
-        "totals": {name: report["totals"][name] for name in _COUNTS},
-        "related": report["related"],
+        "scope": report["settings"]["scope"],
+        "claims": {one["claim"]: one["verdict"] for one in checked["outcomes"]},
+        "totals": {name: details["totals"][name] for name in _COUNTS},
+        "related": details["related"],
         "rows": [
             {"settings": row["settings"], **{name: row[name] for name in _COUNTS}}
-            for row in report["rows"]
+            for row in details["rows"]
         ],
     }
 
@@ -53,7 +55,7 @@ def explored(scope: str, workers: int) -> dict[str, Any]:
     report: ExploreReport = run_exploration(
         ExploreSettings(scope=scope, lockstep=0, workers=workers)
     )
-    return counts_of(report_to_json(report))
+    return counts_of(to_data(explored_results(report)))
 
 
 def fault_entry(name: str, whole: ChunkResult) -> dict[str, Any]:
@@ -149,8 +151,9 @@ def main() -> int:
     report = None
     if arguments.file is not None:
         report = json.loads(arguments.file.read_text(encoding="utf-8"))
-        is_whole = report["relation"] == 1 and not report["interrupted"]
-        if report["scope"] != "default" or report["fault"] or not is_whole:
+        settings = report["settings"]
+        is_whole = settings["relation"] == 1 and not report["details"]["interrupted"]
+        if settings["scope"] != "default" or settings["fault"] or not is_whole:
             print(f"{arguments.file}: not a whole exploration of the default scope")
             return 2
     old = json.loads(RECORD.read_text(encoding="utf-8")) if arguments.check else {}

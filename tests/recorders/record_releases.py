@@ -30,10 +30,12 @@ def recorded() -> dict[str, Any]:
 
 def summary_of(source: dict[str, Any], function: dict[str, Any]) -> dict[str, Any]:
     """What is recorded of one release."""
-    rules = {o["claim"]: o["detail"] for o in source["obligations"] if o["detail"]}
-    refuted = sorted({(o["claim"], _part(o)) for o in source["obligations"] if _is(o, "REFUTED")})
+    (proved,), (called,) = source["targets"], function["targets"]
+    asked = [o for o in proved["outcomes"] if o["verdict"] is not None]
+    rules = {o["claim"]: o["reason"] for o in asked if "reason" in o}
+    refuted = sorted({(o["claim"], o["part"]) for o in asked if _is(o, "REFUTED")})
     open_questions = sorted(
-        {(o["claim"], _part(o)) for o in source["obligations"] if not _is(o, "REFUTED", "PROVED")}
+        {(o["claim"], o["part"]) for o in asked if not _is(o, "REFUTED", "PROVED")}
     )
     return {
         "free_rule": rules["rule:reference_may_go"],
@@ -44,18 +46,13 @@ def summary_of(source: dict[str, Any], function: dict[str, Any]) -> dict[str, An
         "source_refuted": [list(pair) for pair in refuted],
         "source_not_settled": [list(pair) for pair in open_questions],
         "function_violated": sorted(
-            [r["claim"], r["part"]] for r in function["results"] if r["verdict"] == "REFUTED"
+            [o["claim"], o["part"]] for o in called["outcomes"] if _is(o, "REFUTED")
         ),
     }
 
 
-def _is(obligation: dict[str, Any], *verdicts: str) -> bool:
-    return obligation["verdict"] in verdicts
-
-
-def _part(obligation: dict[str, Any]) -> str:
-    part: str = obligation["name"].split(".")[1]
-    return part
+def _is(outcome: dict[str, Any], *verdicts: str) -> bool:
+    return outcome["verdict"] in verdicts
 
 
 def read(folder: Path) -> dict[str, Any]:

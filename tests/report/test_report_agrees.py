@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from proofs.commands.main import main
 from proofs.commands.prove import parts_of_claims
 from proofs.drive.origin import Origin
-from proofs.report.machines.publish import tell_pages
 from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import reference_rerun
 from proofs.report.pages.account import Account, account_of
@@ -25,6 +24,7 @@ from proofs.report.ready.run_legend import run_legend
 from proofs.report.story.timeline import StepRow
 from proofs.report.story.timeline_build import timeline
 from proofs.report.text.public import named_text
+from proofs.results.publish import tell_pages
 from proofs.search.runs.results import LoopCounterexample
 from spec.errors import InputError
 from spec.functions.case_files import require_writable

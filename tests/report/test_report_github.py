@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.commands.main import main
-from proofs.report.machines.blame import SourcePlace, place_of_loop_claim, place_of_part
-from proofs.report.machines.checked import checked_loop, checked_sweep
-from proofs.report.machines.github import (
+from proofs.results.blame import SourcePlace, place_of_loop_claim, place_of_part
+from proofs.results.document import results_of
+from proofs.results.github import (
     MOST_ANNOTATIONS,
     SUMMARY_LIMIT,
     annotation_lines,
@@ -27,12 +27,13 @@ from proofs.report.machines.github import (
     append_summary,
     summary,
 )
-from proofs.report.machines.junit import Outcome, to_junit
-from proofs.report.machines.publish import Checked, MachineFiles, publish
-from proofs.report.machines.sarif import to_sarif
-from proofs.report.machines.violation import Violation
+from proofs.results.junit import to_junit
+from proofs.results.outcome import Checked, Outcome
+from proofs.results.publish import MachineFiles, publish
+from proofs.results.sarif import to_sarif
+from proofs.results.violation import Violation
 from proofs.search.functions.parts import CLAIMS_OF_PART
-from proofs.search.runs.present import loop_report_to_json
+from proofs.search.runs.present import checked_runs
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
 from spec.claims.on_runs import LOOP_CLAIMS
@@ -163,16 +164,16 @@ def test_a_summary_that_cannot_be_written_fails_nothing(
 @given(st.lists(st.tuples(names, st.sampled_from([None, *Verdict])), min_size=1, max_size=5))
 def test_junit_can_be_read_whatever_the_names(cases: list[tuple[str, Verdict | None]]) -> None:
     """A control character makes the whole file unreadable, and its reader report success."""
-    outcomes = [Outcome("claim", name, verdict, (name, name)) for name, verdict in cases]
-    read = ElementTree.fromstring(to_junit([(cases[0][0], outcomes)]))
+    outcomes = tuple(Outcome("claim", name, verdict, reason=name) for name, verdict in cases)
+    read = ElementTree.fromstring(to_junit([Checked(cases[0][0], outcomes)]))
     tags = [[child.tag for child in case] for case in read.iter("testcase")]
     expected = {
         None: ["skipped"],
         Verdict.PROVED: [],
         Verdict.HELD: [],
-        Verdict.ERROR: ["error"],
+        Verdict.REFUTED: ["failure"],
     }
-    assert tags == [expected.get(verdict, ["failure"]) for _, verdict in cases]
+    assert tags == [expected.get(verdict, ["error"]) for _, verdict in cases]
 
 
 # SARIF
@@ -306,7 +307,12 @@ def test_sarif_has_the_published_form(texts: list[str]) -> None:
             zip(texts, ["no-stall", "unheard-of"] * len(texts), strict=False)
         )
     ]
-    data = json.loads(to_sarif([(None, found), ("0.33.0", []), (None, [violation()])]))
+    targets = (
+        Checked("a checkout", (), tuple(found)),
+        Checked("vllm 0.33.0", (), release="0.33.0"),
+        Checked("another", (), (violation(),)),
+    )
+    data = json.loads(to_sarif(targets))
     jsonschema.validate(data, SARIF)
     first, second, third = data["runs"]
     rules = first["tool"]["driver"]["rules"]
@@ -374,14 +380,15 @@ def test_the_folder_gets_what_other_tools_read(tmp_path: Path) -> None:
     """A build server would find nothing beside the pages."""
     place = SourcePlace(tmp_path, "vllm/a.py", 1, "a")
     found = violation(place=place)
-    checked = [Checked("vllm 0.0.1", (found,), (Outcome("no-stall", "V1", Verdict.REFUTED),))]
-    files = MachineFiles(tmp_path / "j.xml", tmp_path / "s.sarif", tmp_path / "report")
-    publish("a check", checked, files)
+    checked = Checked("vllm 0.0.1", (Outcome("no-stall", "V1", Verdict.REFUTED),), (found,))
+    files = MachineFiles(None, tmp_path / "j.xml", tmp_path / "s.sarif", tmp_path / "report")
+    assert publish("a check", results_of("check-runs", [checked], settings={}), files) == 1
     folder = tmp_path / "report"
     assert (folder / "junit.xml").read_text() == (tmp_path / "j.xml").read_text()
     assert (folder / "results.sarif").read_text() == (tmp_path / "s.sarif").read_text()
     other = MachineFiles(folder=tmp_path / "other")
-    publish("a check", [Checked("reference", (violation(),))], other)
+    checked = Checked("reference", (), (violation(),))
+    publish("a check", results_of("check-runs", [checked], settings={}), other)
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["junit.xml"]
 
 
@@ -440,24 +447,20 @@ def test_what_was_there_before_fails_no_build(found: LoopReport) -> None:
     """A build server that reads JUnit would be red for what the change did not do."""
     fingerprints = {example.finding.fingerprint for example in found.counterexamples}
     assert fingerprints
-    new, old = checked_loop(found), checked_loop(found, there=fingerprints)
+    new, old = checked_runs(found), checked_runs(found, there=fingerprints)
     assert {v.fingerprint for v in new.violations if v.is_new} == fingerprints
     assert not [v for v in old.violations if v.is_new]
-    verdicts = {(o.claim, o.part): o.verdict for o in new.outcomes}
-    skipped = {(o.claim, o.part): o.verdict for o in old.outcomes}
-    assert Verdict.REFUTED in verdicts.values()
-    assert {key for key, verdict in verdicts.items() if verdict is Verdict.REFUTED} == {
-        key for key, verdict in skipped.items() if verdict is None
-    }
-
-
-def test_a_sweep_tells_each_fault_of_a_release_once(found: LoopReport) -> None:
-    """The same fault would be told for each mode of the engine."""
-    search = loop_report_to_json(found)
-    entry = {"target": "vllm 0.0.1", "release": "0.0.1", "searches": [search, search]}
-    (checked,) = checked_sweep([entry])
-    assert len(checked.violations) == len(found.counterexamples)
-    assert checked.release == "0.0.1"
+    failed, skipped = (
+        {
+            (case.get("name"), case.get("classname"))
+            for case in ElementTree.fromstring(to_junit([checked])).iter("testcase")
+            if case.find(tag) is not None
+        }
+        for checked, tag in ((new, "failure"), (old, "skipped"))
+    )
+    assert failed
+    assert failed <= skipped
+    assert "<failure" not in to_junit([old])
 
 
 def test_a_finding_without_known_text_is_told_all_the_same() -> None:

@@ -21,7 +21,7 @@ from proofs.commands.check import check
 from proofs.search.functions.check import run_check
 from proofs.search.functions.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart, findings_on
 from proofs.search.functions.premises import premise_happens
-from proofs.search.functions.present import _rich_table, report_to_json
+from proofs.search.functions.present import _rich_table, checked_functions
 from proofs.search.functions.results import ALL_PARTS, CheckReport, CheckSettings
 from spec.claims.on_functions import CLAIMS
 from spec.claims.on_functions_assumptions import assumption
@@ -39,6 +39,7 @@ from spec.functions.observations import (
 from spec.record.steps import ErrorSeen
 from spec.verdict import Verdict, exit_code
 from tests.support.fake_release import write_release
+from tests.support.results_files import read_results
 
 WHOLE_STEP_CLAIMS = {"target-resident", "drafter-resident-or-boundary"}
 
@@ -321,10 +322,11 @@ def test_command_on_a_clean_target(invoke: Invoke, tmp_path: Path) -> None:
     file = tmp_path / "check.json"
     result = invoke("--claims", "row-range-exact,window-exact", "--json", str(file))
     assert result.exit_code == 0, result.output
-    data = json.loads(file.read_text())
-    assert (data["schema"], data["level"], data["target"]) == (1, "function", "reference")
-    assert data["findings"] == []
-    assert [(row["claim"], row["part"], row["verdict"]) for row in data["results"]] == [
+    data = read_results(file, "check-functions")
+    (checked,) = data["targets"]
+    assert (data["kind"], checked["target"]) == ("check-functions", "reference")
+    assert checked["violations"] == []
+    assert [(row["claim"], row["part"], row["verdict"]) for row in checked["outcomes"]] == [
         ("window-exact", "window", "HELD"),
         ("row-range-exact", "row_range", "HELD"),
     ]
@@ -342,14 +344,14 @@ def test_command_on_a_fault(invoke: Invoke, tmp_path: Path) -> None:
     assert "REFUTED boundary-miss-tolerated by reference +no-boundary-tolerance V2" in result.output
     assert "0 computed + 1 scheduled of 2 with A[1,2); resident: nothing" in result.output
     assert "observed: RuntimeError" in result.output
-    (row,) = json.loads(file.read_text())["results"]
-    (finding,) = json.loads(file.read_text())["findings"]
+    (checked,) = read_results(file, "check-functions")["targets"]
+    (row,), (finding,) = checked["outcomes"], checked["violations"]
     assert row["fingerprints"] == [finding["fingerprint"]]
     head, line = result.output.splitlines()[1:3]
     assert head.split("  ")[0] == "claim"
     assert line[head.index("faults") :] == finding["fingerprint"]
     assert result.output.splitlines()[-1] == "1 question: 1 REFUTED (1 distinct fault)"
-    trace = {"schema": 1, "case": finding["case"], "findings": [finding]}
+    trace = finding["document"]
     (read,) = loads(json.dumps(trace)).findings
     assert isinstance(read, Finding)
     assert read.claim == "boundary-miss-tolerated"
@@ -390,7 +392,7 @@ def test_the_table_on_a_terminal_shows_faults_and_readable_parts(width: int) -> 
         word for line in text.splitlines() if "REFUTED" in line for word in line.split()[-1:]
     }
     assert "encoder_decoder_book" not in text
-    assert report_to_json(report)["results"][0]["part"] == "encoder_decoder_book"
+    assert checked_functions(report).outcomes[0].part == "encoder_decoder_book"
 
 
 def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:
@@ -408,8 +410,11 @@ def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:
         (("--level", "loop", "--claims", "window-exact"), "check it without --level loop"),
         (("--claims", ","), "--claims is empty"),
         (("--fault", "nope"), "unknown fault 'nope'"),
-        (("--target", "vllm"), "needs --release R or --source DIR"),
-        (("--target", "vllm", "--release", "0.1", "--source", "."), "give one of them"),
+        (("--target", "vllm"), "needs one of --release R and --source DIR"),
+        (
+            ("--target", "vllm", "--release", "0.1", "--source", "."),
+            "one --release or one",
+        ),
         (("--release", "0.24.0"), "add --target vllm"),
         (("--level", "source"), "add --target vllm"),
         (("--target", "vllm", "--source", ".", "--fault", "x"), "--fault breaks the reference"),
@@ -438,9 +443,9 @@ def test_command_on_source(invoke: Invoke, tmp_path: Path) -> None:
         *("--json", str(file), "--report", str(folder)),
     )
     assert result.exit_code == 1, result.output
-    data = json.loads(file.read_text())
-    assert data["level"] == "source"
-    assert {(o["claim"], o["verdict"]) for o in data["obligations"]} == {
+    data = read_results(file, "prove-source")
+    (checked,) = data["targets"]
+    assert {(o["claim"], o["verdict"]) for o in checked["outcomes"]} == {
         ("freed-not-needed", "REFUTED"),
         ("freed-not-needed", "PROVED"),
         ("window-exact", "PROVED"),

@@ -23,6 +23,7 @@ from spec.record.document import loads
 from spec.rules.releases import NEWEST, RELEASES, ReleaseRules, rules_of
 from spec.verdict import Verdict
 from tests.support.lint_grid import SWITCHES, reference_cells, stops
+from tests.support.results_files import read_results
 
 EAGLE = '{"method": "eagle", "num_speculative_tokens": 1}'
 MTP = '{"method": "deepseek_mtp", "num_speculative_tokens": 3}'
@@ -363,7 +364,10 @@ def test_the_smallest_prompt_is_a_scenario_and_the_verdict_is_data(tmp_path: Pat
     loaded.validate()
     assert stops(ReferenceLoop(["shifted-cut"]), loaded)
     assert not stops(ReferenceLoop(), loaded)
-    data = json.loads(verdict.read_text(encoding="utf-8"))
+    data = read_results(verdict, "lint-config")
+    (checked,), data = data["targets"], data["details"]
+    assert [outcome["verdict"] for outcome in checked["outcomes"]] == ["REFUTED"]
+    assert loads(json.dumps(checked["violations"][0]["document"])).scenario == loaded
     assert data["verdict"] == "REFUTED"
     assert data["stops"][0]["requests"][0]["num_tokens"] == 9
     assert data["changes"][0]["settings"][0]["setting"] == "release"

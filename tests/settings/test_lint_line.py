@@ -126,7 +126,7 @@ def test_a_file_and_the_data_tell_it_too(tmp_path: Path) -> None:
     result = run("--config", str(file), "--port", "80", "--json", str(data))
     assert result.exit_code == 0, result.output
     assert told(result) == "tensor-parallel-size, model, --port 80"
-    seen = json.loads(data.read_text(encoding="utf-8"))["not_looked_at"]
+    seen = json.loads(data.read_text(encoding="utf-8"))["settings"]["not_looked_at"]
     assert seen == ["tensor-parallel-size", "model", "--port 80"]
 
 

@@ -14,7 +14,7 @@ from proofs.commands.main import main
 from proofs.source.check import SourceReport, check_source
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.present import print_source_report, source_report_to_json
+from proofs.source.present import checked_source, print_source_report
 from spec.errors import InputError
 from spec.functions.case_files import dumps, loads
 from spec.functions.cases import BookCase, BookOperation, FreeCase, GatherCase, WindowCase
@@ -227,11 +227,12 @@ def test_report_says_everything_in_lines_and_json(tmp_path: Path) -> None:
     text = captured.get()
     assert "is not spec rule reference_may_go" in text
     assert "observed: moment 0: the reference to A[0,1) is dropped" in text
-    data = source_report_to_json(report)
-    assert json.loads(json.dumps(data)) == data
-    failed = [o for o in data["obligations"] if o["verdict"] == "REFUTED" and o["finding"]]
-    assert failed[0]["finding"]["claim"] == "freed-not-needed"
-    assert failed[0]["solvers"] == {"z3": "sat", "cvc5": "sat"}
+    checked = checked_source(report)
+    failed = [o for o in checked.outcomes if o.verdict is Verdict.REFUTED and o.fingerprints]
+    (found,) = (v for v in checked.violations if v.fingerprint in failed[0].fingerprints)
+    assert found.claim == "freed-not-needed"
+    assert failed[0].proof is not None
+    assert failed[0].proof.solvers == {"z3": "sat", "cvc5": "sat"}
 
 
 def test_command_reports_wrong_input_without_a_traceback(tmp_path: Path) -> None:
@@ -262,4 +263,4 @@ def test_command_exits_with_the_worst_verdict(tmp_path: Path) -> None:
         ],
     )
     assert result.exit_code == 1
-    assert json.loads(target.read_text())["level"] == "source"
+    assert json.loads(target.read_text())["kind"] == "prove-source"

@@ -16,15 +16,18 @@ import z3
 from click.testing import CliRunner
 
 import proofs
+from proofs.results.document import results_of, to_data
+from proofs.results.junit import to_junit
 from proofs.smt import run as runner
 from proofs.smt.obligation import Ablation, Formula, Obligation, Result, prove
-from proofs.smt.outputs import to_json, to_junit, to_smt2
+from proofs.smt.outputs import checked_rules, to_smt2
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems import prove as prove_command
 from proofs.theorems.groups import GROUPS, SCRIPTS, all_obligations, select
 from proofs.theorems.prove import prove as prove_cli
 from spec.errors import InputError
 from spec.verdict import Verdict
+from tests.support.results_files import read_results
 
 ALL = all_obligations()
 BY_NAME = {obligation.name: obligation for obligation in ALL}
@@ -65,26 +68,19 @@ SOUND = Obligation(
 
 def test_json_has_exactly_the_published_fields(results: list[Result]) -> None:
     """Readers of the file rely on its fields."""
-    document = json.loads(to_json(results))
-    assert set(document) == {"schema", "obligations"}
-    assert document["schema"] == 1
-    assert [o["name"] for o in document["obligations"]] == [o.name for o in FEW]
-    for obligation in document["obligations"]:
-        assert set(obligation) == {
-            "claim",
-            "name",
-            "group",
-            "verdict",
-            "solvers",
-            "rlimit",
-            "milliseconds",
-            "assumptions",
-            "witness",
-            "ablations",
-        }
-        assert obligation["solvers"] == {"z3": "unsat", "cvc5": "unsat"}
-        assert obligation["rlimit"] > 0
-        for ablation in obligation["ablations"]:
+    document = to_data(results_of("prove-rules", [checked_rules(results)], settings={}))
+    (checked,) = document["targets"]
+    outcomes = checked["outcomes"]
+    assert [outcome["part"] for outcome in outcomes] == [o.name for o in FEW]
+    for outcome in outcomes:
+        required = {"claim", "part", "verdict", "proof"}
+        assert required <= set(outcome) <= {*required, "assumptions"}
+        proof = outcome["proof"]
+        fields = {"group", "solvers", "rlimit", "milliseconds", "witness", "ablations"}
+        assert set(proof) == fields
+        assert proof["solvers"] == {"z3": "unsat", "cvc5": "unsat"}
+        assert proof["rlimit"] > 0
+        for ablation in proof["ablations"]:
             assert set(ablation) == {"name", "verdict", "model"}
             assert ablation["model"]
 
@@ -93,12 +89,12 @@ def test_junit_fails_for_anything_but_proved() -> None:
     """A pipeline that reads JUnit must not take an UNKNOWN for a success."""
     proved = prove(SOUND)
     results = [replace(proved, verdict=verdict, detail="why") for verdict in Verdict]
-    suites = ElementTree.fromstring(to_junit(results))
+    suites = ElementTree.fromstring(to_junit([checked_rules(results)]))
     tags = [[child.tag for child in case] for case in suites.iter("testcase")]
-    expected = {Verdict.PROVED: [], Verdict.ERROR: ["error"]}
-    assert tags == [expected.get(verdict, ["failure"]) for verdict in Verdict]
-    assert suites.get("failures") == str(len(Verdict) - 2)
-    assert suites.get("errors") == "1"
+    expected = {Verdict.PROVED: [], Verdict.HELD: [], Verdict.REFUTED: ["failure"]}
+    assert tags == [expected.get(verdict, ["error"]) for verdict in Verdict]
+    assert suites.get("failures") == "1"
+    assert suites.get("errors") == str(len(Verdict) - 3)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -122,8 +118,8 @@ def test_command_writes_its_files(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(prove_cli, [*arguments, "--smt2", str(tmp_path / "smt2")])
     assert outcome.exit_code == 0, outcome.output
     names = {o.name for o in GROUPS["slices"] + GROUPS["accounting"]}
-    document = json.loads((tmp_path / "o.json").read_text())
-    assert {o["name"] for o in document["obligations"]} == names
+    document = read_results(tmp_path / "o.json", "prove-rules")
+    assert {o["part"] for o in document["targets"][0]["outcomes"]} == names
     assert {path.stem for path in (tmp_path / "smt2").glob("*.smt2")} == names
     cases = ElementTree.parse(tmp_path / "o.xml").iter("testcase")
     assert {case.get("name") for case in cases} == names
@@ -183,7 +179,8 @@ def test_command_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert outcome.exit_code == 130
     assert "Interrupted." in outcome.output
     assert "1 of 5 obligations" in outcome.output
-    assert len(json.loads((tmp_path / "o.json").read_text())["obligations"]) == 1
+    (checked,) = json.loads((tmp_path / "o.json").read_text())["targets"]
+    assert len(checked["outcomes"]) == 1
 
 
 def test_unwritable_file_is_a_usage_error(tmp_path: Path) -> None:

@@ -36,11 +36,13 @@ from proofs.releases.against import (
 )
 from proofs.releases.search import VllmReport, check_vllms
 from proofs.releases.sweep import SweepJob, cells, deviations, sweep_vllm
-from proofs.releases.vllm_present import print_vllm_report, vllm_report_to_json
+from proofs.releases.vllm_present import checked_vllm, print_vllm_report
+from proofs.results.document import dumps, results_of
 from proofs.run.digest import digest
 from proofs.run.record import record
-from proofs.run.targets import VllmName, named_vllms
+from proofs.run.targets import NamedTargets, VllmName, named_vllms
 from proofs.search.runs.draws import draw
+from proofs.search.runs.present import search_settings
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
 from spec.errors import InputError
@@ -205,9 +207,9 @@ def test_the_first_divergence_is_shown(capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert "no finding on either" in out
     assert "first in step" in out
-    data = vllm_report_to_json(report)
-    assert data["against"]["first_difference"]["place"] == report.compared.difference.place
-    assert len(data["behaviour"]["digests"]["V1"]) == FEW.examples
+    details = checked_vllm(report).details
+    assert details["against"]["first_difference"]["place"] == report.compared.difference.place
+    assert len(details["behaviour"]["digests"]["V1"]) == FEW.examples
 
 
 @pytest.mark.usefixtures("reference_as_vllm")
@@ -229,7 +231,8 @@ def test_findings_are_sorted_by_what_both_show(capsys: pytest.CaptureFixture[str
 def test_an_earlier_file_takes_the_place_of_a_vllm(tmp_path: Path) -> None:
     """The results of an earlier run could not be compared with."""
     path = tmp_path / "findings.json"
-    path.write_text(json.dumps(vllm_report_to_json(checked(named(FAULT), None))))
+    found = checked_vllm(checked(named(FAULT), None))
+    path.write_text(dumps(results_of("check-runs", [found], settings=search_settings(FEW))))
     assert load_earlier(path).target == FAULT
     same = checked(named(FAULT), path).compared
     gone = checked(named(), path).compared
@@ -262,14 +265,20 @@ def test_what_cannot_be_compared_with_is_refused() -> None:
     assert checked(named("refused"), None).refused == "no such vLLM"
 
 
+EARLIER = '{"schema": 2, "kind": "check-runs", "exit_code": 1, "counts": {}, "settings": {}, '
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "not JSON",
         "[]",
-        '{"schema": 1, "level": "function"}',
-        '{"schema": 1, "level": "loop", "reports": []}',
-        '{"schema": 1, "level": "loop", "findings": [{}]}',
+        '{"schema": 1, "level": "loop", "findings": []}',
+        '{"schema": 2, "kind": "check-runs"}',
+        EARLIER.replace("check-runs", "check-functions") + '"targets": []}',
+        EARLIER + '"targets": []}',
+        EARLIER + '"targets": [{"target": "x", "outcomes": [], "violations": [{}]}]}',
+        EARLIER + '"targets": [{"target": "x", "outcomes": []}]}',
     ],
 )
 def test_a_file_that_is_no_earlier_check_is_refused(tmp_path: Path, text: str) -> None:
@@ -483,20 +492,20 @@ def test_several_releases_are_told_one_after_the_other(
 ) -> None:
     """One release would take the place of another, or its exit code be lost."""
     vllms = (named(), named(FAULT))
-    monkeypatch.setattr("proofs.commands.check.named_vllms", lambda *_: vllms)
+    monkeypatch.setattr(NamedTargets, "vllms", lambda *_: vllms)
     line = f"--examples 40 --claims {','.join(CLAIMS)} --device none --json {tmp_path}/two.json"
     words = f"check --target vllm --level loop --release a {line} --report {tmp_path}".split()
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1, result.output
-    reports = json.loads((tmp_path / "two.json").read_text())["reports"]
+    reports = json.loads((tmp_path / "two.json").read_text())["targets"]
     assert [report["target"] for report in reports] == ["none", FAULT]
-    assert [bool(report["findings"]) for report in reports] == [False, True]
+    assert [bool(report["violations"]) for report in reports] == [False, True]
     assert list((tmp_path / FAULT).glob("*/trace.json"))
-    monkeypatch.setattr("proofs.commands.check.compared_with", lambda *_: vllms[1])
+    monkeypatch.setattr("proofs.commands.check_loop.compared_with", lambda *_: vllms[1])
     result = CliRunner().invoke(main, [*words, "--against", "b"])
     assert result.exit_code == 0, result.output
     assert "fixed: boundary-miss-tolerated" in result.output
-    monkeypatch.setattr("proofs.commands.check.named_vllms", lambda *_: (named("refused"),))
+    monkeypatch.setattr(NamedTargets, "vllms", lambda *_: (named("refused"),))
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
     assert result.output == "Error: no such vLLM\n"
@@ -541,15 +550,16 @@ def test_a_release_is_searched(
     """The loop of a release could not be checked at all, or its patches would be hidden."""
     done, folder = checked_release
     assert done.returncode == 1, done.stdout + done.stderr
-    report = json.loads((folder / "found.json").read_text())
+    (report,) = json.loads((folder / "found.json").read_text())["targets"]
+    details = report["details"]
     assert report["release"] == NEWEST
-    assert not report["failures"]
-    assert report["patches"]
-    assert all(len(digests) == 6 for digests in report["behaviour"]["digests"].values())
-    for result in report["results"]:
-        assert result["runs"] > 3
-        not_given = sum(report["not_given"].get(result["runner"], {}).values())
-        assert result["runs"] + not_given == 6
+    assert not details["failures"]
+    assert details["patches"]
+    assert all(len(digests) == 6 for digests in details["behaviour"]["digests"].values())
+    for outcome in report["outcomes"]:
+        assert outcome["cases"] > 3
+        not_given = sum(details["not_given"].get(outcome["part"], {}).values())
+        assert outcome["cases"] + not_given == 6
     assert "Not as the release has it:" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 

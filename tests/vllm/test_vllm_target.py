@@ -159,7 +159,9 @@ def observed(release: str) -> tuple[tuple[str, str, Finding], ...]:
     given = json.dumps({name: dumps(case) for name, case in cases().items()})
     found: list[tuple[str, str, Finding]] = []
     for name, part, data in ask(release, OBSERVE, given=given):
-        text = json.dumps({"schema": 1, "case": data["case"], "findings": [data]})
+        text = json.dumps(
+            {"schema": 1, "kind": "function-case", "case": data["case"], "findings": [data]}
+        )
         found.append((name, part, loads(text).findings[0]))
     return tuple(found)
 

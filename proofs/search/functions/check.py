@@ -17,6 +17,7 @@ from hypothesis.errors import HypothesisException, NoSuchExample
 
 from impl.target import FunctionTarget
 from proofs.jobs.progress import ReportProgress
+from proofs.results.outcome import Outcome
 from proofs.search.functions.parts import (
     CLAIMS_OF_PART,
     FAMILIES,
@@ -28,7 +29,7 @@ from proofs.search.functions.parts import (
 )
 from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.reduce import reduce_case, size
-from proofs.search.functions.results import CheckReport, CheckSettings, Result
+from proofs.search.functions.results import CheckReport, CheckSettings
 from proofs.search.two_phases import Limits, Search
 from spec.errors import InputError
 from spec.functions.cases import Case
@@ -108,7 +109,7 @@ class _Check:
         smallest = reduce_case(case, is_violated, may_try)
         return self._violated(violation, smallest) or finding
 
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[Outcome, ...]:
         """One result for each claim and part, in the order of the settings."""
         return tuple(
             self._result(claim, part)
@@ -200,7 +201,7 @@ class _Check:
             self._seen[key] = tuple(finding for finding in found if finding.claim in wanted)
         return self._seen[key]
 
-    def _result(self, claim: str, part: CheckedPart) -> Result:
+    def _result(self, claim: str, part: CheckedPart) -> Outcome:
         cases, premises = self._cases[part], self._premises[part, claim]
         fingerprints = tuple(
             finding.fingerprint
@@ -222,4 +223,13 @@ class _Check:
             verdict, reason = Verdict.VACUOUS, "the premise never happened"
         else:
             verdict = Verdict.HELD
-        return Result(claim, part, verdict, cases, premises, fingerprints, reason)
+        return Outcome(
+            claim,
+            part,
+            verdict,
+            cases,
+            premises,
+            fingerprints,
+            reason,
+            without=WITHOUT.get(part),
+        )

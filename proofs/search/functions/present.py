@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -14,13 +15,12 @@ from rich.table import Table
 from proofs.describe.cases import describe_case
 from proofs.describe.visible import harmless_lines, print_lines
 from proofs.describe.words import counted, describe_part, describe_target
+from proofs.results.outcome import NOT_AVAILABLE, Checked, Outcome
+from proofs.results.violation import of_function
 from proofs.search.functions.parts import WITHOUT
-from proofs.search.functions.results import CheckReport, Result
-from spec.functions.case_files import finding_to_json
+from proofs.search.functions.results import CheckReport
 from spec.functions.findings import Finding
 from spec.verdict import Verdict
-
-NOT_AVAILABLE = "NOT AVAILABLE"
 
 _NUMBERS = ("cases", "premise met in")
 """Heads of the columns with numbers."""
@@ -53,7 +53,7 @@ def print_report(report: CheckReport) -> None:
 
 
 def print_results(
-    results: Sequence[Result],
+    results: Sequence[Outcome],
     title: str,
     part: str = "part",
     numbers: tuple[str, str] = _NUMBERS,
@@ -86,12 +86,7 @@ def print_finding(finding: Finding) -> None:
     print_lines(f"  expected: {finding.expected}")
 
 
-def verdict_name(result: Result) -> str:
-    """The verdict's name, or that the target has no such part."""
-    return NOT_AVAILABLE if result.verdict is None else result.verdict.name
-
-
-def _part_name(result: Result) -> str:
+def _part_name(result: Outcome) -> str:
     return _with_assumption(describe_part(result.part), result.without)
 
 
@@ -104,9 +99,9 @@ def _broken_by(finding: Finding) -> str | None:
     return next((a for part, a in WITHOUT.items() if finding.target.endswith(f" {part}")), None)
 
 
-def summary(results: Sequence[Result], num_faults: int) -> str:
+def summary(results: Sequence[Outcome], num_faults: int) -> str:
     """How many questions there were and what became of them."""
-    counts = Counter(verdict_name(result) for result in results)
+    counts = Counter(result.verdict_name for result in results)
     names = [*(verdict.name for verdict in Verdict), NOT_AVAILABLE]
     answers = []
     for name in (name for name in names if counts[name]):
@@ -118,14 +113,14 @@ def summary(results: Sequence[Result], num_faults: int) -> str:
     return f"{questions}: {', '.join(answers)}" if answers else questions
 
 
-def _remark(result: Result) -> str:
+def _remark(result: Outcome) -> str:
     return result.reason or " ".join(result.fingerprints)
 
 
-def _plain_line(result: Result) -> str:
+def _plain_line(result: Outcome) -> str:
     numbers = str(result.cases), str(result.premises)
     return _plain_columns(
-        result.claim, _part_name(result), verdict_name(result), *numbers, _remark(result)
+        result.claim, _part_name(result), result.verdict_name, *numbers, _remark(result)
     )
 
 
@@ -135,14 +130,14 @@ def _plain_columns(
     return (f"{claim:<28} {part:<53} {verdict:<13} {cases:>6} {premises:>14}  {remark}").rstrip()
 
 
-def _remarks_head(results: Sequence[Result]) -> str:
+def _remarks_head(results: Sequence[Outcome]) -> str:
     """What the last column holds."""
     has_reasons = any(result.reason is not None for result in results)
     return "faults or reason" if has_reasons else "faults"
 
 
 def _rich_table(
-    results: Sequence[Result],
+    results: Sequence[Outcome],
     title: str,
     part: str = "part",
     numbers: tuple[str, str] = _NUMBERS,
@@ -165,7 +160,7 @@ def _rich_table(
     table.add_column(_remarks_head(results), overflow="fold", min_width=_FINGERPRINT_WIDTH)
     for result in results:
         style = "dim" if result.verdict is None else _STYLES[result.verdict]
-        verdict = f"[{style}]{verdict_name(result)}[/]"
+        verdict = f"[{style}]{result.verdict_name}[/]"
         remark = escape(harmless_lines(_remark(result)))
         table.add_row(
             result.claim,
@@ -178,31 +173,16 @@ def _rich_table(
     return table
 
 
-def report_to_json(report: CheckReport) -> dict[str, Any]:
-    """The report as JSON data, schema version 1."""
-    return {
-        "schema": 1,
-        "target": report.target,
-        "level": "function",
-        "seed": report.settings.seed,
-        "examples": report.settings.examples,
-        "interrupted": report.interrupted,
-        "results": [_result_as_json(result) for result in report.results],
-        "findings": [finding_to_json(finding) for finding in report.findings],
-    }
+def checked_functions(report: CheckReport, package: Path | None = None, **named: Any) -> Checked:
+    """A check of single functions, as files and other tools are told of it.
 
-
-def _result_as_json(result: Result) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "claim": result.claim,
-        "part": result.part,
-        "verdict": verdict_name(result),
-        "cases": result.cases,
-        "premises": result.premises,
-        "fingerprints": list(result.fingerprints),
-    }
-    if result.without is not None:
-        data["without"] = result.without
-    if result.reason is not None:
-        data["reason"] = result.reason
-    return data
+    Args:
+        report: what was found.
+        package: the folder ``vllm`` of what was checked; ``None`` for the reference.
+        named: release, source and digest of the vLLM.
+    """
+    violations = tuple(
+        of_function(finding, finding.target.removeprefix(report.target).strip(), package)
+        for finding in report.findings
+    )
+    return Checked(report.target, report.results, violations, **named)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from impl.tensors import TensorSettings
-from proofs.search.functions.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart
+from proofs.results.outcome import Outcome
+from proofs.search.functions.parts import CLAIMS_OF_PART, CheckedPart
 from spec.claims.on_functions import claim as known_claim
 from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
 from spec.errors import InputError
@@ -64,35 +65,6 @@ def _checked_claims() -> set[str]:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What became of one claim on one part.
-
-    Attributes:
-        claim: id of the claim.
-        part: the part.
-        verdict: ``VACUOUS`` also where the target has no such part; ``None`` where nothing was
-            asked of it.
-        cases: cases given to the part.
-        premises: cases among them in which the claim's premise happens.
-        fingerprints: of the violations found.
-        reason: why there is no verdict, or why it is ``ERROR`` or ``UNKNOWN``.
-    """
-
-    claim: str
-    part: CheckedPart
-    verdict: Verdict | None
-    cases: int
-    premises: int
-    fingerprints: tuple[str, ...] = ()
-    reason: str | None = None
-
-    @property
-    def without(self) -> str | None:
-        """The assumption that the part's cases break on purpose."""
-        return WITHOUT.get(self.part)
-
-
-@dataclass(frozen=True)
 class CheckReport:
     """Everything a check found.
 
@@ -106,7 +78,7 @@ class CheckReport:
 
     target: str
     settings: CheckSettings
-    results: tuple[Result, ...]
+    results: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
     interrupted: bool = False
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import has_derived_sizes
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
-from proofs.search.functions.present import print_results, summary, verdict_name
-from proofs.search.functions.results import Result
-from proofs.search.runs.results import LoopCounterexample, LoopReport
-from spec.record.document import dumps_scenario, finding_to_json
+from proofs.results.outcome import Checked
+from proofs.results.violation import of_loop
+from proofs.search.functions.present import print_results, summary
+from proofs.search.runs.results import LoopCheckSettings, LoopCounterexample, LoopReport
 from spec.verdict import Verdict
 
 _ANY_SIZES = (
@@ -82,47 +83,50 @@ def _print_counterexample(counterexample: LoopCounterexample) -> None:
     print_lines(f"  expected: {finding.expected}")
 
 
-def loop_report_to_json(report: LoopReport) -> dict[str, Any]:
-    """The report as JSON data, schema version 1."""
-    return {
-        "schema": 1,
-        "target": report.target,
-        "level": "loop",
-        "seed": report.settings.seed,
+def checked_runs(
+    report: LoopReport,
+    package: Path | None = None,
+    *,
+    there: Collection[str] = (),
+    details: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> Checked:
+    """A search over whole runs, as files and other tools are told of it.
+
+    Args:
+        report: what was found.
+        package: the folder ``vllm`` of what was searched; ``None`` for the reference.
+        there: fingerprints of what was there before a change.
+        details: what else is known of the target.
+        named: release, source, digest and scheduler class of the vLLM.
+    """
+    violations = tuple(
+        of_loop(
+            example.finding,
+            example.trace.scenario,
+            report.target,
+            example.runners,
+            package,
+            is_new=example.finding.fingerprint not in there,
+        )
+        for example in report.counterexamples
+    )
+    about = {
         "scenarios": report.num_scenarios,
         "families": dict(report.families),
         "failures": list(report.failures),
         "interrupted": report.interrupted,
         "not_shrunk": report.num_not_shrunk,
-        "mode": report.settings.mode,
-        "large_every": report.settings.large_every,
         "not_given": {runner: dict(reasons) for runner, reasons in report.not_given.items()},
-        "results": [_result_to_json(result) for result in report.results],
-        "findings": [_counterexample_to_json(example) for example in report.counterexamples],
+        **(details or {}),
     }
+    return Checked(report.target, report.results, violations, **named, details=about)
 
 
-def _result_to_json(result: Result) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "claim": result.claim,
-        "runner": result.part,
-        "verdict": verdict_name(result),
-        "runs": result.cases,
-        "premises": result.premises,
-        "fingerprints": list(result.fingerprints),
-    }
-    if result.reason is not None:
-        data["reason"] = result.reason
-    return data
-
-
-def _counterexample_to_json(counterexample: LoopCounterexample) -> dict[str, Any]:
+def search_settings(settings: LoopCheckSettings) -> dict[str, Any]:
+    """What decides which scenario has which number, and how it is run, as JSON data."""
     return {
-        **finding_to_json(counterexample.finding),
-        "runners": list(counterexample.runners),
-        "any_sizes": not has_derived_sizes(counterexample.trace.scenario.config),
-        "scenario": describe_scenario(counterexample.trace.scenario),
-        "document": json.loads(
-            dumps_scenario(counterexample.trace.scenario, [counterexample.finding])
-        ),
+        "seed": settings.seed,
+        "mode": settings.mode,
+        "large_every": settings.large_every,
     }

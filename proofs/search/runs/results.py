@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from impl.target import RUNNERS, Runner
 from impl.tensors import TensorSettings
-from proofs.search.functions.results import Result
+from proofs.results.outcome import Outcome
 from proofs.search.runs.frame import Assumption
 from spec.claims.on_runs import LOOP_CLAIMS, loop_claim
 from spec.errors import InputError
@@ -121,7 +121,7 @@ class LoopReport:
 
     target: str
     settings: LoopCheckSettings
-    results: tuple[Result, ...]
+    results: tuple[Outcome, ...]
     counterexamples: tuple[LoopCounterexample, ...]
     num_scenarios: int
     families: Mapping[str, int]

@@ -15,9 +15,9 @@ from impl.target import RUNNERS, LoopTarget, Runner
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import shape, tags
 from proofs.jobs.progress import ReportProgress
+from proofs.results.outcome import Outcome
 from proofs.run.judge import Judged, run_and_judge
 from proofs.search.functions.parts import CheckedPart
-from proofs.search.functions.results import Result
 from proofs.search.runs.draws import Drawn, draw
 from proofs.search.runs.frame import SMALL
 from proofs.search.runs.reduce import reduce_scenario, size
@@ -206,7 +206,7 @@ class _Runs:
         finding = replace(finding, shape=shape(smallest) if may_try() else "")
         return replace(group, finding=finding, trace=trace)
 
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[Outcome, ...]:
         """One result for each claim and runner, in the order of the settings."""
         wanted: list[tuple[str, CheckedPart]] = [
             (claim, runner) for runner in self._settings.runners for claim in RUNNER_CLAIMS
@@ -278,7 +278,7 @@ class _Runs:
                 return self.not_given[runner].most_common(1)[0][0]
         return None
 
-    def _result(self, claim: str, part: CheckedPart) -> Result:
+    def _result(self, claim: str, part: CheckedPart) -> Outcome:
         runs, premises = self._runs[part], self._premises[part, claim]
         fingerprints = tuple(
             group.finding.fingerprint
@@ -304,4 +304,4 @@ class _Runs:
             verdict, reason = Verdict.VACUOUS, "the premise never happened"
         else:
             verdict = Verdict.HELD
-        return Result(claim, part, verdict, runs, premises, fingerprints, reason)
+        return Outcome(claim, part, verdict, runs, premises, fingerprints, reason)

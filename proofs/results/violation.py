@@ -1,20 +1,25 @@
-"""A violation as files for machines and lines for a pull request tell it, at whatever level."""
+"""A violated claim, as files, other tools and pages tell it, whatever engine found it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from proofs.describe.cases import describe_case
 from proofs.describe.scenarios import describe_scenario
+from proofs.describe.shape import has_derived_sizes
 from proofs.describe.words import describe_target
-from proofs.report.machines.blame import SourcePlace, place_of_loop_claim, place_of_part
+from proofs.results.blame import SourcePlace, place_of_loop_claim, place_of_part
 from spec.claims.on_functions import BY_ID as ON_FUNCTIONS
 from spec.claims.on_functions import ClaimText
 from spec.claims.on_runs import BY_ID as ON_LOOP
+from spec.functions import case_files
 from spec.functions.findings import Finding
+from spec.functions.scheduling_cases import SchedulingCase
+from spec.record.document import dumps_scenario, finding_to_json
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 
@@ -33,6 +38,10 @@ class Violation:
         smallest: the smallest case or run that shows it, on one line.
         place: the function to blame; ``None`` where no source line is known.
         is_new: whether it counts as a failure; false for what was there before the change.
+        runners: of a run, those that show it.
+        document: the smallest case or run as a document that can be run again, with the schema
+            ``trace-v1`` or ``loop-v1``; ``None`` where it begins in the middle of a run.
+        details: where in the run it shows, or a case that has no document.
     """
 
     claim: str
@@ -44,6 +53,11 @@ class Violation:
     smallest: str
     place: SourcePlace | None = None
     is_new: bool = True
+    runners: tuple[str, ...] = ()
+    document: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    __pydantic_config__ = {"extra": "forbid"}
 
     @property
     def text(self) -> ClaimText | None:
@@ -73,7 +87,25 @@ def of_function(finding: Finding, part: str, package: Path | None) -> Violation:
         finding.expected,
         describe_case(finding.case),
         place,
+        document=_document(finding),
+        details=_details(finding),
     )
+
+
+def _document(finding: Finding) -> dict[str, Any] | None:
+    if isinstance(finding.case, SchedulingCase):
+        return None
+    if isinstance(finding.case, Scenario):
+        scenario: dict[str, Any] = json.loads(dumps_scenario(finding.case))
+        return scenario
+    case: dict[str, Any] = json.loads(case_files.dumps(finding.case, (finding,)))
+    return case
+
+
+def _details(finding: Finding) -> dict[str, Any]:
+    if isinstance(finding.case, SchedulingCase):
+        return {"case": case_files.finding_to_json(finding)["case"]}
+    return {}
 
 
 def of_loop(
@@ -112,25 +144,30 @@ def of_loop(
         describe_scenario(scenario),
         place,
         is_new,
+        shown_by,
+        json.loads(dumps_scenario(scenario, [finding])),
+        {
+            **{name: value for name, value in finding_to_json(finding).items() if name in _OF_RUNS},
+            "any_sizes": not has_derived_sizes(scenario.config),
+        },
     )
 
 
-def of_recorded(data: Mapping[str, Any], target: str, package: Path | None) -> Violation:
-    """A violation by a run, from the data of ``check --level loop --json`` or of a sweep."""
-    runners = tuple(str(runner) for runner in data["runners"])
-    claim, scenario = str(data["claim"]), str(data["scenario"])
-    place = None
-    if package is not None:
-        place = place_of_loop_claim(
-            package, claim, runners, is_encoder_decoder="encoder-decoder" in str(data["shape"])
-        )
-    return Violation(
-        claim,
-        str(data["mechanism"]),
-        str(data["fingerprint"]),
-        f"{target} {' and '.join(runners)}",
-        str(data["observed"]),
-        str(data["expected"]),
-        scenario,
-        place,
+_OF_RUNS = ("pass_index", "request", "feature", "loop", "shape")
+"""What a violation by a run says of its place; ``any_sizes`` tells sizes that vLLM cannot have."""
+
+
+def with_place(violation: Violation, package: Path | None) -> Violation:
+    """A violation by a run that a file holds, with the line to blame in a source that is at hand.
+
+    Args:
+        violation: what a search of a sweep found.
+        package: the folder ``vllm`` of what was searched, where it is there.
+    """
+    if package is None or violation.document is None:
+        return violation
+    is_encoder_decoder = bool(violation.document["scenario"]["config"]["is_encoder_decoder"])
+    place = place_of_loop_claim(
+        package, violation.claim, violation.runners, is_encoder_decoder=is_encoder_decoder
     )
+    return replace(violation, place=place)

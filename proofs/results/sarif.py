@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from proofs.describe.visible import visible
-from proofs.report.machines.violation import Violation
+from proofs.results.outcome import Checked
+from proofs.results.violation import Violation
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -24,14 +25,12 @@ _ROOT = "SRCROOT"
 """Files are given relative to the folder that holds the package; the reader knows where that is."""
 
 
-def to_sarif(targets: Iterable[tuple[str | None, Sequence[Violation]]]) -> str:
+def to_sarif(targets: Iterable[Checked]) -> str:
     """The violations as the text of a SARIF file, with a run for each target.
 
-    Args:
-        targets: release of the vLLM, or ``None`` for a checkout, and what was found on it; what was
-            there before a change becomes a note.
+    What was there before a change becomes a note.
     """
-    runs = [_run(release, violations) for release, violations in targets]
+    runs = [_run(checked.release, checked.violations) for checked in targets]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": runs}, indent=1) + "\n"
 
 

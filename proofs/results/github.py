@@ -14,9 +14,9 @@ import click
 
 from proofs.describe.visible import print_lines, visible
 from proofs.describe.words import counted
-from proofs.report.machines.blame import SourcePlace
-from proofs.report.machines.violation import Violation
 from proofs.report.text.markup import code_span, fitted, prose, table
+from proofs.results.blame import SourcePlace
+from proofs.results.violation import Violation
 
 MOST_ANNOTATIONS = 10
 """Errors of a step that the site shows; the summary tells the rest."""

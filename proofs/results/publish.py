@@ -11,10 +11,10 @@ import click
 
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
-from proofs.report.machines.github import announce
-from proofs.report.machines.junit import Outcome, to_junit
-from proofs.report.machines.sarif import to_sarif
-from proofs.report.machines.violation import Violation
+from proofs.results.document import Results, dumps
+from proofs.results.github import announce
+from proofs.results.junit import to_junit
+from proofs.results.sarif import to_sarif
 from spec.functions.case_files import require_writable, write_atomically
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,11 +25,13 @@ class MachineFiles:
     """Files for other tools; ``None`` where none is asked for.
 
     Attributes:
+        json: everything that was found, with a published schema.
         junit: a JUnit file.
         sarif: a SARIF file.
-        folder: the folder of the reports, which gets both under fixed names.
+        folder: the folder of the reports, which gets JUnit and SARIF under fixed names.
     """
 
+    json: Path | None = None
     junit: Path | None = None
     sarif: Path | None = None
     folder: Path | None = None
@@ -43,30 +45,13 @@ class MachineFiles:
         Raises:
             InputError: one of them cannot.
         """
-        for path in (self.junit, self.sarif, self.folder, *others):
+        for path in (self.json, self.junit, self.sarif, self.folder, *others):
             if path is not None:
                 require_writable(path)
 
 
 NO_FILES = MachineFiles()
 """Nothing is written."""
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What became of one target.
-
-    Attributes:
-        target: its name.
-        violations: what was found.
-        outcomes: what became of each claim.
-        release: release of the vLLM, where it is one.
-    """
-
-    target: str
-    violations: tuple[Violation, ...]
-    outcomes: tuple[Outcome, ...] = ()
-    release: str | None = None
 
 
 def machine_options(command: Command) -> Command:
@@ -85,23 +70,24 @@ def machine_options(command: Command) -> Command:
     return command
 
 
-def publish(
-    title: str, checked: Sequence[Checked], files: MachineFiles, sections: Sequence[str] = ()
-) -> None:
+def publish(title: str, results: Results, files: MachineFiles, sections: Sequence[str] = ()) -> int:
     """Write the files asked for, and tell GitHub where the environment asks for it.
 
     Args:
         title: what was done, on one line.
-        checked: what became of each target.
+        results: what was found.
         files: where to write.
         sections: what else the summary tells, as Markdown.
+
+    Returns:
+        The exit code of the command.
 
     Raises:
         InputError: a file cannot be written.
     """
-    violations = [violation for one in checked for violation in one.violations]
-    junit = to_junit([(one.target, one.outcomes) for one in checked])
-    sarif = to_sarif([(one.release, one.violations) for one in checked])
+    violations = [v for checked in results.targets for v in checked.violations]
+    junit = to_junit(results.targets)
+    sarif = to_sarif(results.targets)
     in_folder: list[tuple[Path, str]] = []
     if files.folder is not None:
         in_folder.append((files.folder / "junit.xml", junit))
@@ -110,7 +96,10 @@ def publish(
     for path, text in ((files.junit, junit), (files.sarif, sarif), *in_folder):
         if path is not None:
             write_atomically(path, text)
+    if files.json is not None:
+        write_atomically(files.json, dumps(results))
     announce(title, violations, sections)
+    return results.exit_code
 
 
 def tell_pages(refuted: int, pages: int) -> None:
@@ -125,13 +114,3 @@ def tell_pages(refuted: int, pages: int) -> None:
             f"{refuted} refuted questions on {counted(pages, 'page')}: what the engine shows in "
             "one and the same way has one page, which bears the id of that run's fault"
         )
-
-
-def text_of(violation: Violation) -> tuple[str, ...]:
-    """A violation as the lines of an outcome."""
-    return (
-        f"{violation.mechanism} [{violation.fingerprint}]",
-        f"smallest: {violation.smallest}",
-        f"observed: {violation.observed}",
-        f"expected: {violation.expected}",
-    )
