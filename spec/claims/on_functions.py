@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from spec.claims import predicates as statements
+from spec.claims.register import sentence_of
 from spec.errors import InputError
 from spec.functions.cases import (
     BookCase,
@@ -82,7 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="target-resident",
         kind="safety",
-        sentence="every row that the target reads in its window is resident",
+        sentence=sentence_of(statements.target_resident),
         why="a miss stops the engine; the target's output would be wrong without the row",
         not_expected="after the world broke an assumption on progress or on the order of notices",
         assumptions=("progress-falls-by-drafts-only", "notices-follow-the-drafter"),
@@ -91,8 +93,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="drafter-resident-or-boundary",
         kind="safety",
-        sentence="every feature the drafter reads at position p+1 is resident or lies at the "
-        "boundary",
+        sentence=sentence_of(statements.drafter_resident_or_boundary),
         why="the invariant itself: 29750, 32469, 46315, 51603",
         not_expected="where target-resident is not, and with a scheduler that does not look as far "
         "ahead as the gather",
@@ -102,7 +103,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="boundary-miss-tolerated",
         kind="safety",
-        sentence="a boundary feature that is not resident is skipped, without an error",
+        sentence=sentence_of(statements.boundary_miss_tolerated),
         why="46315: its row costs draft quality only, but raising stops the engine",
         not_expected="never",
         assumptions=_LAYOUT,
@@ -112,7 +113,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="interior-miss-raises",
         kind="exactness",
-        sentence="a miss inside the processed range is a clear error that names the hash",
+        sentence=sentence_of(statements.interior_miss_raises),
         why="38622, 53451: swallowing it hides a broken invariant and changes the output",
         not_expected="where Python runs with assertions off and a release raises by assertion",
         assumptions=_LAYOUT,
@@ -144,7 +145,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="boundary-used-when-resident",
         kind="exactness",
-        sentence="a resident boundary feature is read, not skipped",
+        sentence=sentence_of(statements.boundary_used_when_resident),
         why="46315: clamping the window instead would lose the row for the drafter",
         not_expected="never",
         assumptions=_LAYOUT,
@@ -185,8 +186,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="freed-not-needed",
         kind="safety",
-        sentence="an occurrence let go by progress ends at or before the lowest position that "
-        "progress can fall back to",
+        sentence=sentence_of(statements.freed_not_needed),
         why="45347, 46315: a later read would miss",
         not_expected="after an abort, a preemption or a reset, which let go at once",
         assumptions=("drafts-are-placeholders", "progress-falls-by-drafts-only"),
@@ -196,8 +196,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="held-until-last-use",
         kind="safety",
-        sentence="an entry is unreferenced only if no taken occurrence of it has a row at or past "
-        "the lowest position that progress can fall back to",
+        sentence=sentence_of(statements.held_until_last_use),
         why="54284: dropping at the first occurrence costs a second encoding",
         not_expected="for occurrences that the request has not yet taken",
         assumptions=("hash-is-content",),
@@ -207,7 +206,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="slots-conserved",
         kind="accounting",
-        sentence="free and freeable slots equal the true sums, always, between 0 and the size",
+        sentence=sentence_of(statements.slots_conserved),
         why="57696, 51228, 55733, 55734: slots that drift let the worker outgrow its memory",
         not_expected="never",
         assumptions=("hash-is-content",),
@@ -217,8 +216,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="evicted-not-live",
         kind="safety",
-        sentence="an eviction notice never names an entry that is in the book at the end of its "
-        "pass",
+        sentence=sentence_of(statements.evicted_not_live),
         why="52482: the worker would drop what the book believes to be there",
         not_expected="never",
         assumptions=(),
@@ -237,8 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="released",
         kind="progress",
-        sentence="a request that ended, or let go of all that it took, holds no reference any "
-        "more; where a run ends, every reference was dropped",
+        sentence=sentence_of(statements.released),
         why="31857: a reference that nobody needs keeps the cache full",
         not_expected="never",
         assumptions=(),

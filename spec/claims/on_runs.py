@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from spec.claims import predicates as statements
 from spec.claims import witnesses
 from spec.claims.on_functions import BY_ID as ON_FUNCTIONS
 from spec.claims.on_functions import ClaimText, Kind
+from spec.claims.register import sentence_of
 from spec.errors import InputError
 from spec.record.scenario import Scenario
 
@@ -94,7 +96,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "views-agree",
         "safety",
-        "after a pass the worker holds exactly the hashes that are in the pass's book",
+        sentence_of(statements.views_agree),
         "a hash in the book alone is a miss to come; one on the worker alone is memory that nobody "
         "counts",
         "for encoder-decoder models, whose book keeps no entries",
@@ -107,7 +109,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "worker-bounded",
         "safety",
-        "the rows on the worker never exceed the cache size",
+        sentence_of(statements.worker_bounded),
         "51228, 55733: the size is what memory was reserved for",
         "never",
         ("outputs-in-order", "hash-is-content"),
@@ -120,7 +122,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "dropped-in-update",
         "safety",
-        "references go only in an update, a preemption, a give-back, a finish, an abort or a reset",
+        sentence_of(statements.dropped_in_update),
         "38907: what a step still reads may be evicted before it has run",
         "never",
         (),
@@ -149,7 +151,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "payload-available",
         "safety",
-        "an input is scheduled for encoding only if the worker has its raw data",
+        sentence_of(statements.payload_available),
         "the encoder has nothing to run on, and every reader of the item misses",
         "never",
         ("outputs-in-order",),
@@ -159,8 +161,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "item-whole",
         "safety",
-        "with chunking of items off, a range that starts at or before an item does not end inside "
-        "it",
+        sentence_of(statements.item_whole),
         "52306, 52412: models with bidirectional attention over an item need it in one step",
         "where a prefix hit ends inside the item",
         (),
@@ -171,9 +172,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "need-agrees",
         "safety",
-        "every feature a gather reads in a pass was asked for in that pass: it was hit, allocated "
-        "or a duplicate, or it was refused, or lies behind one that was or behind the cut before a "
-        "whole item",
+        sentence_of(statements.need_agrees),
         "29750, 32469, 38551, 45658, 51603: the scheduler must look as far as the drafter",
         "where the scheduler's shift is below the gather's look-ahead",
         ("scheduler-looks-as-far",),
@@ -190,8 +189,7 @@ LOOP_CLAIMS: tuple[LoopClaim, ...] = (
     _new(
         "no-idle-references",
         "accounting",
-        "after a pass a waiting or preempted request holds no reference, a paused one only for "
-        "features with an unprocessed row, an idle engine none",
+        sentence_of(statements.no_idle_references),
         "31857: what a request holds while it waits keeps others from running",
         "never",
         (),

@@ -23,8 +23,7 @@ def states(claim_id: str) -> Callable[[Predicate], Predicate]:
     return register
 
 
-def sentence_of(claim_id: str) -> str:
+def sentence_of(statement: Callable[..., BoolTerm]) -> str:
     """What a claim says, as a person reads it: the first paragraph of its statement."""
-    text = PREDICATES[claim_id][0].__doc__ or ""
-    paragraph = " ".join(text.split("\n\n")[0].split())
+    paragraph = " ".join((statement.__doc__ or "").split("\n\n")[0].split())
     return paragraph[0].lower() + paragraph[1:].rstrip(".")

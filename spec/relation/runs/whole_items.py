@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spec.claims import predicates as claims
+from spec.history.tokens import tokens_left
 from spec.record.config import EngineConfig
 from spec.record.steps import PassSeen, ScheduledRequest
 from spec.relation.runs.projection import Projection
+from spec.rules.scheduling import window_end
 
 
 def whole_item_ahead(
@@ -22,18 +25,15 @@ def whole_item_ahead(
     """
     if not config.whole_items:
         return None
-    most = config.max_num_batched_tokens
-    for other in step.scheduled:
-        if other is entry:
-            break
-        most -= other.num_scheduled_tokens
-    if config.long_prefill_token_threshold:
-        most = min(most, config.long_prefill_token_threshold)
     start = entry.num_computed_tokens
-    end = start + entry.num_scheduled_tokens
-    window_end = min(end + config.scheduler_lookahead, start + most)
+    chunk = claims.Chunk(start, start + entry.num_scheduled_tokens)
+    returned = config.max_num_batched_tokens if step.preempted else 0
+    least, most = tokens_left(config, step.scheduled, entry, returned)
     for projection in projections:
         feature = projection.feature
-        if end <= feature.offset < window_end and not projection.state.asked:
+        if not claims.is_at_boundary(feature, chunk) or projection.state.asked:
+            continue
+        in_window = feature.offset < window_end(chunk.end, 0, config.scheduler_lookahead)
+        if in_window and claims.cut_before_whole_item(feature, start, least, most):
             return feature.offset
     return None
