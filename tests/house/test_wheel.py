@@ -175,7 +175,7 @@ def test_sweep_of_a_release(installed: Path, tmp_path: Path) -> None:
     """Wrong: the recorded scenarios, data of the package, are found in a checkout only."""
     if find_spec("transformers") is None or unpacked(cache_folder(), RELEASE) is None:
         pytest.skip(f"vllm {RELEASE} was not fetched; run `make vllm`")
-    arguments = ("--release", RELEASE, "--examples", "0", "--runner", "v2")
+    arguments = ("--release", RELEASE, "--examples", "0")
     command = str(installed / "bin" / "residency")
     done = _python(installed, tmp_path, command, "sweep", *arguments)
     assert RELEASE in done.stdout
