@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proofs.source.check import SourceReport, check_source
+from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import NotModelled
 from spec.verdict import Verdict
@@ -117,3 +118,24 @@ def test_an_interrupt_ends_the_command_and_its_workers(tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert errors.strip() == "Interrupted."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\n\ndef attack(found=os._exit(7)):\n    return found\n",
+        "def attack(found=open('/etc/hostname')):\n    return found\n",
+        "def attack(found=exec('1')):\n    return found\n",
+        "def attack(found=exit(7)):\n    return found\n",
+        "def attack(found=__import__('os')):\n    return found\n",
+        "from sys import modules\n\nclass attack:\n    found = modules\n",
+    ],
+)
+def test_a_definition_reaches_no_file_and_no_process(tmp_path: Path, text: str) -> None:
+    """Wrong: to compile a function is to let its default arguments end the process."""
+    package = tmp_path / "vllm"
+    (package / "v1" / "core").mkdir(parents=True)
+    (package / "attack.py").write_text(text, encoding="utf-8")
+    module = ReleaseSource(package, {}).module("vllm.attack")
+    with pytest.raises(NotModelled):
+        module.value("attack")

@@ -5,6 +5,10 @@ way their module would: other definitions of the same module, imports from the s
 parsed, not imported), the standard library and numpy. Only what touches tensors or the machine is
 replaced, by the overrides that the caller gives; a name that nothing supplies stops the run as "not
 modelled" and never passes as a proof.
+
+To make a function its defaults and decorators are run, and the function itself is run on symbolic
+integers: the code has the rights of this process. It is given no builtin and no module that reaches
+files, processes or imports, which keeps accidents out, and no author who means harm.
 """
 
 from __future__ import annotations
@@ -22,7 +26,20 @@ from typing import Any
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
 
-_IMPORTABLE = {"numpy", "typing_extensions", *sys.stdlib_module_names}
+_REACHES_THE_MACHINE = {
+    *("breakpoint", "compile", "eval", "exec", "exit", "globals", "help", "input", "locals"),
+    *("open", "quit", "vars", "__import__", "SystemExit", "KeyboardInterrupt"),
+}
+_BUILTINS = {
+    name: value for name, value in vars(builtins).items() if name not in _REACHES_THE_MACHINE
+}
+"""What code under proof finds without a definition: neither files nor the process nor imports."""
+
+_IMPORTABLE = {"numpy", "typing_extensions", *sys.stdlib_module_names} - {
+    *("_thread", "asyncio", "builtins", "code", "ctypes", "http", "importlib", "io", "marshal"),
+    *("multiprocessing", "nt", "os", "pathlib", "pickle", "posix", "runpy", "shutil", "signal"),
+    *("socket", "subprocess", "sys", "tempfile", "urllib"),
+}
 _ANNOTATIONS_STAY_TEXT = __future__.annotations.compiler_flag
 
 
@@ -110,11 +127,11 @@ class _Names(dict[str, Any]):
     """Globals of a module that are compiled or imported when they are first used."""
 
     def __init__(self, module: SourceModule) -> None:
-        super().__init__(__builtins__=builtins.__dict__, __name__=module.name)
+        super().__init__(__builtins__=_BUILTINS, __name__=module.name)
         self._module = module
 
     def __missing__(self, name: str) -> object:
-        if name in builtins.__dict__:
+        if name in _BUILTINS:
             raise KeyError(name)
         value = self._module.resolve(name)
         self[name] = value
@@ -168,7 +185,7 @@ class SourceModule:
         Raises:
             NotModelled: it is defined in a way that is not followed.
         """
-        return self.resolve(name) if name in builtins.__dict__ else self._names[name]
+        return self.resolve(name) if name in _BUILTINS else self._names[name]
 
     def definition(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
         """Syntax tree of a function, or of a method of a class, if the module has it."""
@@ -214,7 +231,7 @@ class SourceModule:
     def _execute(self, node: ast.stmt, name: str, *, keep: bool = True) -> object:
         if isinstance(node, ast.ClassDef):
             # The body of a class looks its names up without asking for those that are missing.
-            for used in _names_of_body(node) - builtins.__dict__.keys():
+            for used in _names_of_body(node) - _BUILTINS.keys():
                 self._names[used]
         module = ast.Module([node], [])
         code = compile(module, self.name, "exec", flags=_ANNOTATIONS_STAY_TEXT, dont_inherit=True)
