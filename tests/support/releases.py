@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 
+from impl.temporary import sweep
 from impl.vllm.launch.source import Source, cache_folder, unpacked
 
 ROOT = Path(__file__).parents[2]
@@ -74,9 +75,10 @@ def _started(release: str) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
+    # It has nothing to finish, and taking all its modules down takes long.
+    process.kill()
     process.wait()
+    sweep(Path(tempfile.gettempdir()))
 
 
 def serve() -> None:
