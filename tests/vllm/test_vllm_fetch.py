@@ -145,7 +145,9 @@ def test_unknown_release_names_its_neighbours(published: Index, tmp_path: Path) 
         fetch("1.1.0", cache=tmp_path, client=published.client())
 
 
-@pytest.mark.parametrize("release", ["", "latest", "../1.0.0", "1.0.0/../../x", "1.0.0 "])
+@pytest.mark.parametrize(
+    "release", ["", "latest", "../1.0.0", "1.0.0/../../x", "1.0.0 ", "1!1.0.0"]
+)
 def test_what_is_no_version_never_becomes_a_path(
     release: str, published: Index, tmp_path: Path
 ) -> None:

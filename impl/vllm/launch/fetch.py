@@ -97,6 +97,8 @@ def _canonical(release: str) -> str:
         if release != release.strip():
             raise InvalidVersion(release)
         version = Version(release)
+        if version.epoch:  # No release has one, and the cache's folders leave it out.
+            raise InvalidVersion(release)
     except InvalidVersion:
         raise InputError(
             f"{release!r} is not a release of {PACKAGE}; give a version such as {CI_RELEASES[-1]}, "

@@ -30,6 +30,23 @@ _PARTIAL_PREFILL_SHARE = 0.04
 """Share of the longest prompt that becomes the threshold under concurrent partial prefills."""
 
 
+class _PlainLoader(yaml.SafeLoader):
+    """Reads YAML without aliases, a few of which can stand for gigabytes, and equal keys."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.YAMLError(f"an alias (line {mark.line + 1}); write out what it stands for")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.YAMLError(f"the key {key!r} stands twice in one table")
+        return super().construct_mapping(node, deep)
+
+
 def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Arguments from a YAML or JSON file, by their names with underscores, and what is none here.
 
@@ -37,7 +54,9 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
         InputError: the file cannot be read, holds no table, or misspells an argument.
     """
     try:
-        data = yaml.safe_load(read_text(path))
+        data = yaml.load(read_text(path), _PlainLoader)  # noqa: S506 -- a safe loader, made stricter
+    except RecursionError:
+        raise InputError(f"{path}: nested too deep to be read") from None
     except yaml.YAMLError as error:
         told = " ".join(str(error).split())
         raise InputError(f"{path}: neither YAML nor JSON: {told}") from None
