@@ -67,8 +67,28 @@ def test_actions_are_pinned(steps: list[dict[str, Any]]) -> None:
 def test_no_command_holds_what_a_pull_request_says(steps: list[dict[str, Any]]) -> None:
     """A branch's name would be run as shell."""
     commands = [step["run"] for step in steps if "run" in step]
-    assert len(commands) == 3
+    assert len(commands) == 4
     assert not [command for command in commands if "${{" in command]
+
+
+def test_nothing_of_the_change_takes_part_in_the_judging(
+    workflow: dict[Any, Any], steps: list[dict[str, Any]]
+) -> None:
+    """Wrong: a module of the checkout is installed, or imported in place of Python's own."""
+    names = [step["name"] for step in steps]
+    assert names.index("Install residency") < names.index("Check out the change")
+    (job,) = workflow["jobs"].values()
+    assert job["env"]["PYTHONSAFEPATH"] == "1"
+    inside = [step["name"] for step in steps if "run" in step and "working-directory" not in step]
+    assert inside == ["Check out the merge base beside it"]
+
+
+def test_it_says_whose_rights_the_code_has() -> None:
+    """Wrong: whoever copies the recipe gives a stranger's code something to steal."""
+    words = " ".join(FILE.read_text("utf-8").replace("#", " ").split())
+    assert (
+        "is run with this job's rights, and green is no defence against a hostile author" in words
+    )
 
 
 def git(folder: Path, *words: str) -> str:
@@ -99,10 +119,7 @@ def commit(checkout: Path, *faults: str) -> str:
 
 
 def programs(folder: Path) -> Path:
-    """A folder for the path: ``residency`` with the reference for a vLLM, and pip that only notes.
-
-    The rest of ``python -m`` would be the machine's own, and is not called.
-    """
+    """A folder for the path: ``residency`` with the reference in it, and pip that only notes."""
     folder.mkdir()
     residency = folder / "residency"
     residency.write_text(
@@ -110,7 +127,10 @@ def programs(folder: Path) -> Path:
         '-m tests.support.reference_as_vllm "$@"\n'
     )
     python = folder / "python"
-    python.write_text(f'#!/bin/sh\necho "$@" >>"{folder}/installed"\n')
+    python.write_text(
+        f'#!/bin/sh\ncase "$*" in\n*pip*) echo "$@" >>"{folder}/installed";;\n'
+        f'*) exec "{sys.executable}" "$@";;\nesac\n'
+    )
     for program in (residency, python):
         program.chmod(0o755)
     return folder
@@ -130,6 +150,7 @@ class Job:
             "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
             "XDG_CACHE_HOME": str(folder / "cache"),
             "RUNNER_TEMP": str(self.temporary),
+            "PYTHONSAFEPATH": "1",
             "GITHUB_ACTIONS": "true",
             "GITHUB_WORKSPACE": str(self.checkout),
             "GITHUB_STEP_SUMMARY": str(self.summary),
@@ -145,7 +166,7 @@ class Job:
             given = {name: self._value(text) for name, text in step.get("env", {}).items()}
             done = subprocess.run(
                 ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
-                cwd=self.checkout,
+                cwd=self.temporary if "working-directory" in step else self.checkout,
                 env={**self.environment, **given},
                 capture_output=True,
                 text=True,
