@@ -8,7 +8,7 @@ import click
 
 from proofs.commands.options import claim_ids, claims_option, file_options
 from proofs.dossiers.exploration import publish_exploration
-from proofs.explore.present import print_report
+from proofs.explore.exploration_text import print_report
 from proofs.explore.scope import SCOPES
 from proofs.explore.search import ExploreSettings, run_exploration
 from proofs.jobs.ending import PlainCommand

@@ -7,7 +7,7 @@ from proofs.describe.scenarios import describe_scenario
 from proofs.dossiers.runs import report_runs
 from proofs.drive.documents import run_document
 from proofs.drive.origin import Origin
-from proofs.explore.present import explored_details, explored_settings
+from proofs.explore.exploration_text import explored_details, explored_settings
 from proofs.explore.search import ClaimResult, ExploreReport
 from proofs.results.document import Results, results_of
 from proofs.results.outcome import Checked, Outcome
