@@ -7,7 +7,13 @@ contracts and the names are those of :mod:`proofs.crosshair.contracts`.
 from __future__ import annotations
 
 from impl.reference.scheduling import guards
-from spec.rules import free as rules  # noqa: F401 -- named in the contracts
+from spec.rules.free import (  # noqa: F401 -- named in the contracts
+    may_drop_reference,
+)
+from spec.rules.tolerance import (  # noqa: F401 -- named in the contracts
+    miss_tolerated_v1,
+    miss_tolerated_v2,
+)
 
 REMOTE = 7_654_321
 """An integer that no one would try by chance."""
@@ -16,7 +22,7 @@ REMOTE = 7_654_321
 def free(offset: int, length: int, margin: int, computed: int, placeholders: int) -> bool:
     """Wrong for one number of placeholders.
 
-    post: _ == rules.may_drop_reference(offset, length, computed, placeholders, margin)
+    post: _ == may_drop_reference(offset, length, computed, placeholders, margin)
     """
     return reference_may_go(offset + length, margin, computed, placeholders)
 
@@ -24,7 +30,7 @@ def free(offset: int, length: int, margin: int, computed: int, placeholders: int
 def tolerance_v1(offset: int, computed: int, scheduled: int) -> bool:
     """Wrong for one offset.
 
-    post: _ == rules.miss_tolerated_v1(offset, computed, scheduled)
+    post: _ == miss_tolerated_v1(offset, computed, scheduled)
     """
     return tolerates_miss_v1(offset, computed, scheduled)
 
@@ -32,7 +38,7 @@ def tolerance_v1(offset: int, computed: int, scheduled: int) -> bool:
 def tolerance_v2(offset: int, look_ahead: int, query_end: int) -> bool:
     """Wrong for one offset.
 
-    post: _ == rules.miss_tolerated_v2(offset, look_ahead, query_end)
+    post: _ == miss_tolerated_v2(offset, look_ahead, query_end)
     """
     return tolerates_miss_v2(offset, look_ahead, query_end)
 

@@ -7,13 +7,20 @@ answers, for all integers that satisfy ``pre:``.
 from __future__ import annotations
 
 from impl.reference.scheduling import guards
-from spec.rules import free as rules  # noqa: F401 -- named in the contracts
+from spec.rules.free import (  # noqa: F401 -- named in the contracts
+    may_drop_encoder_decoder_reference,
+    may_drop_reference,
+)
+from spec.rules.tolerance import (  # noqa: F401 -- named in the contracts
+    miss_tolerated_v1,
+    miss_tolerated_v2,
+)
 
 
 def free(offset: int, length: int, margin: int, computed: int, placeholders: int) -> bool:
     """The reference may go exactly when the rule says so.
 
-    post: _ == rules.may_drop_reference(offset, length, computed, placeholders, margin)
+    post: _ == may_drop_reference(offset, length, computed, placeholders, margin)
     """
     return guards.reference_may_go(offset + length, margin, computed, placeholders)
 
@@ -21,7 +28,7 @@ def free(offset: int, length: int, margin: int, computed: int, placeholders: int
 def free_encoder_decoder(computed: int) -> bool:
     """The encoder-decoder reference may go exactly when the rule says so.
 
-    post: _ == rules.may_drop_encoder_decoder_reference(computed)
+    post: _ == may_drop_encoder_decoder_reference(computed)
     """
     return guards.encoder_decoder_reference_may_go(computed)
 
@@ -29,7 +36,7 @@ def free_encoder_decoder(computed: int) -> bool:
 def tolerance_v1(offset: int, computed: int, scheduled: int) -> bool:
     """Runner V1 tolerates a miss exactly when the rule says so.
 
-    post: _ == rules.miss_tolerated_v1(offset, computed, scheduled)
+    post: _ == miss_tolerated_v1(offset, computed, scheduled)
     """
     return guards.tolerates_miss_v1(offset, computed, scheduled)
 
@@ -37,7 +44,7 @@ def tolerance_v1(offset: int, computed: int, scheduled: int) -> bool:
 def tolerance_v2(offset: int, look_ahead: int, query_end: int) -> bool:
     """Runner V2 tolerates a miss exactly when the rule says so.
 
-    post: _ == rules.miss_tolerated_v2(offset, look_ahead, query_end)
+    post: _ == miss_tolerated_v2(offset, look_ahead, query_end)
     """
     return guards.tolerates_miss_v2(offset, look_ahead, query_end)
 

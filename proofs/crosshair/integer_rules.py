@@ -6,8 +6,7 @@ integers there; a rule takes any term.
 
 from __future__ import annotations
 
-from spec.rules import free as rules
-from spec.rules import geometry
+from spec.rules import free, geometry, tolerance
 
 
 def reference_may_go(
@@ -15,23 +14,23 @@ def reference_may_go(
 ) -> bool:
     """The rule of free for a feature that ends at ``end``."""
     return bool(
-        rules.may_drop_reference(0, end, num_computed_tokens, num_output_placeholders, margin)
+        free.may_drop_reference(0, end, num_computed_tokens, num_output_placeholders, margin)
     )
 
 
 def encoder_decoder_reference_may_go(num_computed_tokens: int) -> bool:
     """The rule of free for encoder-decoder requests."""
-    return bool(rules.may_drop_encoder_decoder_reference(num_computed_tokens))
+    return bool(free.may_drop_encoder_decoder_reference(num_computed_tokens))
 
 
 def tolerates_miss_v1(offset: int, num_computed_tokens: int, num_scheduled_tokens: int) -> bool:
     """Runner V1's rule of tolerance."""
-    return bool(rules.miss_tolerated_v1(offset, num_computed_tokens, num_scheduled_tokens))
+    return bool(tolerance.miss_tolerated_v1(offset, num_computed_tokens, num_scheduled_tokens))
 
 
 def tolerates_miss_v2(offset: int, draft_lookahead: int, query_end: int) -> bool:
     """Runner V2's rule of tolerance."""
-    return bool(rules.miss_tolerated_v2(offset, draft_lookahead, query_end))
+    return bool(tolerance.miss_tolerated_v2(offset, draft_lookahead, query_end))
 
 
 def overlaps(offset: int, length: int, start: int, end: int) -> bool:

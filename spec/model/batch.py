@@ -7,9 +7,9 @@ from functools import cache
 from spec.model.choose import Chunk, choose_chunk
 from spec.model.state import PREEMPTED, RUNNING, STALE, Scheduled, Try
 from spec.model.working import Working
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import turn
 
-tokens_wanted = cache(scheduling_rules.tokens_wanted)
+tokens_wanted = cache(turn.tokens_wanted)
 
 
 class PassUnderWay:

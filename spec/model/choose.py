@@ -6,17 +6,17 @@ from functools import cache
 from typing import TypeAlias
 
 from spec.model.working import Working
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import chunk_ends
 from spec.rules.releases import in_tokens
 
-limited_by_threshold = cache(scheduling_rules.limited_by_threshold)
-aligned_chunk = cache(scheduling_rules.aligned_chunk)
-refused_cut = cache(scheduling_rules.refused_cut)
-splits_item = cache(scheduling_rules.splits_item)
-extends_over_item = cache(scheduling_rules.extends_over_item)
-whole_item_cut = cache(scheduling_rules.whole_item_cut)
-reserving_chunk = cache(scheduling_rules.reserving_chunk)
-reserved_chunk = cache(scheduling_rules.reserved_chunk)
+limited_by_threshold = cache(chunk_ends.limited_by_threshold)
+aligned_chunk = cache(chunk_ends.aligned_chunk)
+refused_cut = cache(chunk_ends.refused_cut)
+splits_item = cache(chunk_ends.splits_item)
+extends_over_item = cache(chunk_ends.extends_over_item)
+whole_item_cut = cache(chunk_ends.whole_item_cut)
+reserving_chunk = cache(chunk_ends.reserving_chunk)
+reserved_chunk = cache(chunk_ends.reserved_chunk)
 
 Chunk: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int]
 """Tokens; occurrences to encode; duplicates among them; their rows; occurrences hit; the first one

@@ -8,10 +8,10 @@ from spec.model.batch import PassUnderWay
 from spec.model.layout import Layout
 from spec.model.state import LIVE, Batch, PassRecord, Scheduled, State
 from spec.model.working import Begin, NoReferenceError, Working
-from spec.rules import free as free_rules
+from spec.rules import free
 from spec.rules.releases import in_tokens
 
-may_drop_reference = cache(free_rules.may_drop_reference)
+may_drop_reference = cache(free.may_drop_reference)
 
 
 def schedule(layout: Layout, state: State, begin: Begin = Working) -> tuple[State, PassRecord]:

@@ -20,9 +20,9 @@ from spec.model.state import (
     UpdateRecord,
 )
 from spec.model.working import Begin, NoReferenceError, Working
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import turn
 
-tokens_emitted = cache(scheduling_rules.tokens_emitted)
+tokens_emitted = cache(turn.tokens_emitted)
 
 _NO_LOADS: Mapping[int, Sequence[int]] = {}
 

@@ -15,7 +15,7 @@ from spec.model.state import (
     Entry,
     State,
 )
-from spec.rules.scheduling import has_room
+from spec.rules.encoder_inputs import has_room
 
 Begin: TypeAlias = Callable[[Layout, State], "Working"]
 """What takes a state apart at the beginning of a step."""

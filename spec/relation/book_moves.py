@@ -6,7 +6,7 @@ from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, not_, or_
 from spec.relation.change import changed
 from spec.relation.guards import Guards
 from spec.relation.state import Move, Scope, State
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import encoder_inputs
 
 DURING = "asks-in-a-pass"
 ACTIVE = "asks-while-it-runs"
@@ -75,7 +75,7 @@ def refuse(
     budget: IntTerm,
 ) -> Move:
     """There is no room for ``asked_rows`` more than was promised, or no encoder budget."""
-    fits = scheduling_rules.has_room(asked_rows, budget, s.promised, s.freeable)
+    fits = encoder_inputs.has_room(asked_rows, budget, s.promised, s.freeable)
     return Move(
         {
             DURING: s.in_pass,

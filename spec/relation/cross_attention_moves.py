@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_, or_
 from spec.relation.cross_attention import ItemMove, ItemScope, ItemState
-from spec.rules import free as rules
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import encoder_inputs, free
 
 
 @dataclass(frozen=True)
 class ItemGuards:
     """The guard of *free*; a fault replaces it."""
 
-    goes: Callable[[IntTerm], BoolTerm] = rules.may_drop_encoder_decoder_reference
+    goes: Callable[[IntTerm], BoolTerm] = free.may_drop_encoder_decoder_reference
 
 
 CORRECT_ITEMS = ItemGuards()
@@ -50,7 +49,7 @@ def refuse(
     scope: ItemScope, s: ItemState, guards: ItemGuards, asked_rows: IntTerm, budget: IntTerm
 ) -> ItemMove:
     """There is no room for so many rows, or no encoder budget."""
-    fits = scheduling_rules.has_room(asked_rows, budget, 0, s.free)
+    fits = encoder_inputs.has_room(asked_rows, budget, 0, s.free)
     return ItemMove({DURING: s.in_pass, "refuses-what-does-not-fit": not_(fits)}, s)
 
 

@@ -1,6 +1,6 @@
 """The guards of a correct engine that the transitions of the relation ask for.
 
-Each comes from the rules of :mod:`spec.rules.free` and :mod:`spec.rules.scheduling`, or is one of
+Each comes from the rules of :mod:`spec.rules`, or is one of
 the few that only the relation needs. They are gathered in one object so that a known fault is the
 same relation with one of them replaced.
 """
@@ -11,32 +11,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spec.algebra import BoolTerm, IntTerm, and_, implies, not_, or_
-from spec.rules import free as rules
-from spec.rules import scheduling as scheduling_rules
+from spec.rules import chunk_ends, encoder_inputs, free
 
 
 def goes_by_progress(
     offset: IntTerm, length: IntTerm, num_computed_tokens: IntTerm, placeholders: IntTerm
 ) -> BoolTerm:
     """Whether progress lets a decoder-only reference go, without a margin."""
-    return rules.may_drop_reference(offset, length, num_computed_tokens, placeholders, 0)
+    return free.may_drop_reference(offset, length, num_computed_tokens, placeholders, 0)
 
 
 def window_end(start: IntTerm, num_tokens: IntTerm, scheduler_lookahead: IntTerm) -> IntTerm:
     """End of the window in which a pass asks for what it reads."""
-    return scheduling_rules.window_end(start, num_tokens, scheduler_lookahead)
+    return encoder_inputs.window_end(start, num_tokens, scheduler_lookahead)
 
 
 def ends_before_refused(start: IntTerm, num_tokens: IntTerm, offset: IntTerm) -> BoolTerm:
     """Whether a chunk is within what is left of it by the cut at a refused feature."""
-    return num_tokens <= scheduling_rules.refused_cut(offset, start, num_tokens, 0)
+    return num_tokens <= chunk_ends.refused_cut(offset, start, num_tokens, 0)
 
 
 def keeps_item_whole(
     offset: IntTerm, length: IntTerm, start: IntTerm, num_tokens: IntTerm, is_whole: BoolTerm
 ) -> BoolTerm:
     """Whether a chunk splits no item where it may not."""
-    splits = scheduling_rules.splits_item(offset, offset + length, start, num_tokens)
+    splits = chunk_ends.splits_item(offset, offset + length, start, num_tokens)
     return implies(is_whole, not_(splits))
 
 

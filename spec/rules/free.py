@@ -1,14 +1,8 @@
-"""Every guard of the protocol, once.
-
-Written over :mod:`spec.algebra`, so that the same text is the oracle of the tests, the subject of
-the proofs and the yardstick for the real source. A test walks this file's syntax tree and refuses
-any construct that would ask a solver term for its truth value.
-"""
+"""When *free* lets a request's reference to a feature go."""
 
 from __future__ import annotations
 
 from spec.algebra import BoolTerm, IntTerm, and_, or_
-from spec.rules.geometry import is_boundary, meets
 
 
 def confirmed_progress(num_computed_tokens: IntTerm, num_output_placeholders: IntTerm) -> IntTerm:
@@ -65,50 +59,6 @@ def reference_may_go(
         and_(is_encoder_decoder, may_drop_encoder_decoder_reference(num_computed_tokens)),
         may_drop_reference(offset, length, num_computed_tokens, num_output_placeholders, margin),
     )
-
-
-def miss_tolerated_v1(
-    offset: IntTerm, num_computed_tokens: IntTerm, num_scheduled_tokens: IntTerm
-) -> BoolTerm:
-    """Runner V1's test whether a missing feature is skipped without an error (46315)."""
-    return offset >= num_computed_tokens + num_scheduled_tokens
-
-
-def miss_tolerated_v2(offset: IntTerm, draft_lookahead: IntTerm, shifted_end: IntTerm) -> BoolTerm:
-    """Runner V2's form of the same test (46315).
-
-    Args:
-        offset: the feature's first position (tokens).
-        draft_lookahead: how far the drafter reads ahead (tokens); 0 for the target's own gather.
-        shifted_end: end of the window that is gathered, look-ahead included (tokens).
-    """
-    return offset + draft_lookahead >= shifted_end
-
-
-def read_is_safe(
-    resident: BoolTerm,
-    offset: IntTerm,
-    num_computed_tokens: IntTerm,
-    num_scheduled_tokens: IntTerm,
-) -> BoolTerm:
-    """The invariant at one feature that the drafter reads: resident, or at the boundary."""
-    return or_(resident, is_boundary(offset, num_computed_tokens, num_scheduled_tokens))
-
-
-def selected_by_window_search(
-    offset: IntTerm, length: IntTerm, start: IntTerm, end: IntTerm
-) -> BoolTerm:
-    """Whether two bisections over sorted, disjoint features keep this one.
-
-    One bisection drops the features that end at or before ``start``, the other those that begin at
-    or after ``end``.
-    """
-    return and_(offset + length >= start + 1, offset < end)
-
-
-def is_read(offset: IntTerm, length: IntTerm, start: IntTerm, end: IntTerm) -> BoolTerm:
-    """Whether a dense feature is selected by a gather of the window ``[start, end)``."""
-    return meets(offset, length, start, end)
 
 
 def cannot_be_read_from(offset: IntTerm, length: IntTerm, first_position: IntTerm) -> BoolTerm:

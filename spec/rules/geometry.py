@@ -52,6 +52,17 @@ def overlaps(offset: IntTerm, length: IntTerm, start: IntTerm, end: IntTerm) -> 
     return and_(offset < end, start < offset + length)
 
 
+def selected_by_window_search(
+    offset: IntTerm, length: IntTerm, start: IntTerm, end: IntTerm
+) -> BoolTerm:
+    """Whether two bisections over sorted, disjoint features keep this one.
+
+    One bisection drops the features that end at or before ``start``, the other those that begin at
+    or after ``end``.
+    """
+    return and_(offset + length >= start + 1, offset < end)
+
+
 def is_boundary(
     offset: IntTerm, num_computed_tokens: IntTerm, num_scheduled_tokens: IntTerm
 ) -> BoolTerm:

@@ -2,7 +2,7 @@
 
 Projections of what ``schedule()`` and the update after it do, in a synchronous engine in which
 nobody else runs and KV blocks are always there. Written over :mod:`spec.algebra` from the guards of
-:mod:`spec.rules.scheduling` and :mod:`spec.rules.free`, so that the solvers prove of them what
+:mod:`spec.rules`, so that the solvers prove of them what
 :mod:`spec.rules.stop_conditions` says. ``asked`` is the chunk before any item is looked at
 (tokens): all that is left of the prompt, or less where a budget or a threshold says so.
 """
@@ -12,17 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spec.algebra import BoolTerm, IntTerm, and_, ite, max_, not_, or_
+from spec.rules.chunk_ends import is_cut_off_whole, refused_cut, reserving_chunk, whole_item_cut
+from spec.rules.encoder_inputs import has_room, is_asked_for, window_end
 from spec.rules.free import may_drop_reference
 from spec.rules.releases import Shifts
-from spec.rules.scheduling import (
-    has_room,
-    is_asked_for,
-    is_cut_off_whole,
-    refused_cut,
-    reserving_chunk,
-    whole_item_cut,
-    window_end,
-)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Callable, Iterator
 from itertools import islice, zip_longest
 from typing import Any
@@ -31,8 +29,6 @@ from spec.monitor.monitor import LoopMonitor
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Continuation, Scenario, ScenarioRequest
-from spec.rules import scheduling as scheduling_rules
-from tests.rules.test_algebra import offences
 
 _STEPS = 150
 """Steps after which a run is looked at no further: some variants stand still for ever."""
@@ -61,11 +57,6 @@ def _differs(scenario: Scenario, rules: ModelRules, name: str | None) -> str | N
         if reason is not None:
             return reason
     return None
-
-
-def test_scheduling_rules_use_the_algebra_only() -> None:
-    """Wrong: a rule that branches in Python is not the formula that the solvers prove."""
-    assert offences(ast.parse(inspect.getsource(scheduling_rules))) == []
 
 
 @given(scenario=scenarios())

@@ -16,7 +16,7 @@ from impl.targets.functions import ReferenceTarget
 from proofs.search.functions.strategies import book_cases, encoder_decoder_book_cases, free_cases
 from spec.functions.cases import BookCase
 from spec.functions.monitor import check
-from spec.rules import free as rules
+from spec.rules import free
 
 
 def request_with(name: str, *places: tuple[str, int, int]) -> Request:
@@ -57,7 +57,7 @@ def test_free_lets_go_exactly_by_the_rule(case, margin):
         wanted = [
             input_id
             for input_id in sorted(kept)
-            if rules.reference_may_go(
+            if free.reference_may_go(
                 case.features[input_id].offset,
                 case.features[input_id].length,
                 moment.num_computed_tokens,

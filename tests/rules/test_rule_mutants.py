@@ -152,7 +152,7 @@ MUTANTS: dict[str, list[mutate.Mutant]] = {
     name: list(_mutants(rule)) for name, rule in RULES.items()
 }
 
-CALLS_ONLY = {"free.is_read", "geometry.row_range", "geometry.target_window"}
+CALLS_ONLY = {"geometry.row_range", "geometry.target_window"}
 """Rules that only put other rules together, which leaves nothing to change in them."""
 
 

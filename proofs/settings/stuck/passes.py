@@ -16,13 +16,9 @@ from dataclasses import dataclass, field
 from proofs.settings.stuck.kinds import runs_within_block
 from proofs.settings.stuck.layouts import Layout, Place, Prompt
 from proofs.settings.stuck.settings import Settings
-from spec.rules.free import may_drop_reference
-from spec.rules.releases import ReleaseRules
-from spec.rules.scheduling import (
+from spec.rules.chunk_ends import (
     aligned_chunk,
     extends_over_item,
-    has_room,
-    is_asked_for,
     is_cut_off_whole,
     limited_by_threshold,
     refused_cut,
@@ -30,8 +26,10 @@ from spec.rules.scheduling import (
     reserving_chunk,
     splits_item,
     whole_item_cut,
-    window_end,
 )
+from spec.rules.encoder_inputs import has_room, is_asked_for, window_end
+from spec.rules.free import may_drop_reference
+from spec.rules.releases import ReleaseRules
 from spec.rules.stopping_passes import Boundaries, end_at_boundary, tokens_before_last_blocks
 
 

@@ -32,7 +32,7 @@ class Piece:
     """One claim, or one rule, on one part, for one shape of input.
 
     Attributes:
-        claim: id of a claim; or :data:`RULE` and the name of a rule of :mod:`spec.rules.free`.
+        claim: id of a claim; or :data:`RULE` and the name of a rule of :mod:`spec.rules`.
         part: a part of :data:`impl.target.Part`.
         shape: what was enumerated, in words.
         verdict: PROVED, REFUTED with a finding, UNKNOWN for anything unfinished, or ERROR.

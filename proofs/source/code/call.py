@@ -21,7 +21,7 @@ from proofs.symbolic.exploration import BudgetExhausted
 from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool, SymbolicInt, term
 from spec.functions.observations import request_name
 from spec.record.steps import ErrorSeen
-from spec.rules.scheduling import has_room
+from spec.rules.encoder_inputs import has_room
 
 _OVERRIDES = {"logger": NoLog()}
 

@@ -23,7 +23,7 @@ from spec.functions.cases import Case, EncoderOutput, GatherCase, GatherRequest
 from spec.functions.findings import Finding
 from spec.functions.monitor import check_gather
 from spec.record.feature import Feature
-from spec.rules.free import miss_tolerated_v1, miss_tolerated_v2
+from spec.rules.tolerance import miss_tolerated_v1, miss_tolerated_v2
 from spec.verdict import Verdict
 
 

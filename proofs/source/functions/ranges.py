@@ -23,8 +23,7 @@ from spec.functions.cases import Case, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
 from spec.functions.monitor import check_row_range, check_window
 from spec.record.feature import Feature
-from spec.rules.free import selected_by_window_search
-from spec.rules.geometry import meets
+from spec.rules.geometry import meets, selected_by_window_search
 
 
 def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:

@@ -1,6 +1,6 @@
 """The rule by which encoder inputs are scheduled in one call, over a symbolic call.
 
-It is put together from the guards of :mod:`spec.rules.scheduling`, for the rules of any release
+It is put together from the guards of :mod:`spec.rules`, for the rules of any release
 (:mod:`spec.rules.releases`).
 """
 
@@ -12,16 +12,10 @@ import z3
 
 from proofs.source.passes.call_scenario import CallScenario
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, min_, not_, or_
+from spec.rules.chunk_ends import is_cut_off_whole, refused_cut, whole_item_cut
+from spec.rules.encoder_inputs import has_room, is_asked_for, window_end
 from spec.rules.geometry import row_range, slice_bounds
 from spec.rules.releases import REFERENCE, ReleaseRules, in_tokens, rules_of
-from spec.rules.scheduling import (
-    has_room,
-    is_asked_for,
-    is_cut_off_whole,
-    refused_cut,
-    whole_item_cut,
-    window_end,
-)
 from spec.rules.stopping_passes import tokens_after_reservation
 
 

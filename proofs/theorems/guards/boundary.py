@@ -21,7 +21,7 @@ from proofs.theorems.guards.scene import (
 )
 from spec.algebra import and_, eq, iff, implies, not_, or_
 from spec.claims import predicates as claims
-from spec.rules import free as rules
+from spec.rules import tolerance
 
 GROUP = Group("boundary")
 
@@ -59,7 +59,8 @@ def _v2_test_with_unshifted_end(v: Vocabulary) -> Formula:
     return Formula(
         {},
         iff(
-            rules.miss_tolerated_v2(span.offset, step.look_ahead, step.end), at_boundary(span, step)
+            tolerance.miss_tolerated_v2(span.offset, step.look_ahead, step.end),
+            at_boundary(span, step),
         ),
         realistic(span, step),
     )
@@ -82,7 +83,8 @@ def _v2_test_is_boundary(v: Vocabulary) -> Formula:
     return Formula(
         {ONE_LOOK_AHEAD: eq(of_test, step.look_ahead)},
         iff(
-            rules.miss_tolerated_v2(span.offset, of_test, step.drafter[1]), at_boundary(span, step)
+            tolerance.miss_tolerated_v2(span.offset, of_test, step.drafter[1]),
+            at_boundary(span, step),
         ),
         realistic(span, step),
     )
@@ -100,7 +102,10 @@ def _v1_equals_v2(v: Vocabulary) -> Formula:
     of_test = v.integer("look_ahead_of_test")
     return Formula(
         {ONE_LOOK_AHEAD: eq(of_test, step.look_ahead)},
-        iff(tolerated(span, step), rules.miss_tolerated_v2(span.offset, of_test, step.drafter[1])),
+        iff(
+            tolerated(span, step),
+            tolerance.miss_tolerated_v2(span.offset, of_test, step.drafter[1]),
+        ),
         realistic(span, step),
     )
 
@@ -119,8 +124,8 @@ def _target_miss_raises(v: Vocabulary, early: int = 0) -> Formula:
         {TARGET_READS: reads(span, step.target)},
         not_(
             or_(
-                rules.miss_tolerated_v1(offset, step.computed, step.scheduled),
-                rules.miss_tolerated_v2(offset, 0, step.target[1]),
+                tolerance.miss_tolerated_v1(offset, step.computed, step.scheduled),
+                tolerance.miss_tolerated_v2(offset, 0, step.target[1]),
             )
         ),
         realistic(span, step),
@@ -162,8 +167,8 @@ def _gather_passes_iff_invariant(v: Vocabulary, tolerant: bool = True) -> Formul
     return Formula(
         {},
         iff(
-            or_(resident, excused),
-            rules.read_is_safe(resident, span.offset, step.computed, step.scheduled),
+            implies(reads(span, step.drafter), or_(resident, excused)),
+            claims.drafter_resident_or_boundary(span, step.chunk, resident),
         ),
         and_(realistic(span, step), reads(span, step.drafter)),
     )
@@ -219,7 +224,7 @@ def _boundary_miss_raises_nothing(v: Vocabulary, tolerant: bool = True) -> Formu
 )
 def _interior_miss_is_an_error(v: Vocabulary, early: int = 0) -> Formula:
     step, span, resident = a_step(v), a_span(v), v.boolean("resident")
-    tolerates = rules.miss_tolerated_v1(span.offset + early, step.computed, step.scheduled)
+    tolerates = tolerance.miss_tolerated_v1(span.offset + early, step.computed, step.scheduled)
     raises = not_(or_(resident, tolerates))
     return Formula(
         {},

@@ -24,13 +24,13 @@ from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import SORTED_DISJOINT
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_, or_
-from spec.rules import scheduling as rules
+from spec.rules import chunk_ends
 
 GROUP = Group("chunks")
 
 
 def _whole(offset: IntTerm, end: IntTerm, start: IntTerm, num_tokens: IntTerm) -> BoolTerm:
-    return not_(rules.splits_item(offset, end, start, num_tokens))
+    return not_(chunk_ends.splits_item(offset, end, start, num_tokens))
 
 
 def _plain(*spans: tuple[IntTerm, IntTerm], counts: tuple[IntTerm, ...]) -> BoolTerm:
@@ -61,10 +61,10 @@ def _examined_item_is_whole(
     offset, end, start, num_tokens, available = integers(
         v, "offset end start num_tokens available_tokens"
     )
-    extended = rules.extends_over_item(offset, end, start, available)
-    cut = rules.whole_item_cut(offset, start, -cut_shift)
+    extended = chunk_ends.extends_over_item(offset, end, start, available)
+    cut = chunk_ends.whole_item_cut(offset, start, -cut_shift)
     left = ite(extended, end - start, cut)
-    splits = rules.splits_item(offset, end, start, num_tokens)
+    splits = chunk_ends.splits_item(offset, end, start, num_tokens)
     if at_start_only:
         splits = and_(splits, start < offset)
     chunk = ite(splits, left, num_tokens)
@@ -85,7 +85,7 @@ def _examined_item_is_whole(
 def _cut_behind_keeps_whole(v: Vocabulary, cut_shift: int = 0) -> Formula:
     """The search went past f and cuts at g behind it."""
     offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
-    chunk = rules.refused_cut(other, start, num_tokens, cut_shift)
+    chunk = chunk_ends.refused_cut(other, start, num_tokens, cut_shift)
     return Formula(
         {"whole-before": _whole(offset, end, start, num_tokens), SORTED_DISJOINT: end <= other},
         _whole(offset, end, start, chunk),
@@ -103,7 +103,7 @@ def _cut_behind_keeps_whole(v: Vocabulary, cut_shift: int = 0) -> Formula:
 def _cut_before_keeps_whole(v: Vocabulary, late: int = 0) -> Formula:
     """The search stopped at g before it came to f."""
     offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
-    chunk = rules.refused_cut(other, start, num_tokens, -late)
+    chunk = chunk_ends.refused_cut(other, start, num_tokens, -late)
     return Formula(
         {SORTED_DISJOINT: other < offset},
         _whole(offset, end, start, chunk),
@@ -155,15 +155,15 @@ def _reservation_keeps_whole(v: Vocabulary, looks_at_items: bool = True) -> Form
     )
     other, other_end = integers(v, "g_offset g_end")
     splits_other = v.boolean("splits_g")
-    shorter = rules.reserving_chunk(start, num_tokens, known, shift)
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
     before_item = ite(splits_other, other - start, shorter) if looks_at_items else shorter
-    chunk = rules.reserved_chunk(num_tokens, before_item)
+    chunk = chunk_ends.reserved_chunk(num_tokens, before_item)
     return Formula(
         {
             "whole-before": _whole(offset, end, start, num_tokens),
             "g-is-what-it-splits": and_(
-                implies(splits_other, rules.splits_item(other, other_end, start, shorter)),
-                implies(rules.splits_item(offset, end, start, shorter), splits_other),
+                implies(splits_other, chunk_ends.splits_item(other, other_end, start, shorter)),
+                implies(chunk_ends.splits_item(offset, end, start, shorter), splits_other),
             ),
             "g-is-f-or-apart": or_(
                 end <= other, other_end <= offset, and_(offset <= other, other <= offset)
@@ -192,8 +192,8 @@ def _reservation_keeps_cut(v: Vocabulary, added: int = 0) -> Formula:
     start, num_tokens, known, shift, other = integers(
         v, "start num_tokens num_known_tokens scheduler_lookahead g_offset"
     )
-    shorter = rules.reserving_chunk(start, num_tokens, known, shift)
-    chunk = rules.reserved_chunk(num_tokens, shorter) + added
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
+    chunk = chunk_ends.reserved_chunk(num_tokens, shorter) + added
     return Formula(
         {"ends-before-it": start + num_tokens <= other},
         start + chunk <= other,

@@ -41,8 +41,7 @@ from proofs.theorems.guards.scene import (
     unread_from,
 )
 from spec.algebra import and_, eq, implies, max_, not_
-from spec.rules import free as rules
-from spec.rules import geometry
+from spec.rules import free, geometry
 
 GROUP = Group("lifetime")
 
@@ -249,7 +248,7 @@ def _encoder_decoder_after_first_step(v: Vocabulary) -> Formula:
     computed, placeholders, margin, start = integers(
         v, "num_computed_tokens num_output_placeholders margin later_start"
     )
-    goes = rules.reference_may_go(
+    goes = free.reference_may_go(
         span.offset, span.length, computed, placeholders, margin, is_encoder_decoder=True
     )
     return Formula(

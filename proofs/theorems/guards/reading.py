@@ -4,7 +4,7 @@ The premise ``asked-or-refused`` is what a pass leaves behind, however many requ
 there are: a feature with a row in the window that scheduling looked at is on the worker, or it was
 refused, and the chunk ends the cut's shift before it. The relation's theorems show that passes
 keep to it where the cut is not shifted; that a shifted cut ends as much earlier is the rule
-:func:`spec.rules.scheduling.refused_cut` itself. Here it is used, for the cells of the ablation
+:func:`spec.rules.chunk_ends.refused_cut` itself. Here it is used, for the cells of the ablation
 matrix.
 """
 
@@ -25,7 +25,7 @@ from proofs.theorems.guards.scene import (
     realistic,
 )
 from spec.algebra import BoolTerm, IntTerm, and_, implies, max_, or_
-from spec.rules.scheduling import window_end
+from spec.rules.encoder_inputs import window_end
 
 GROUP = Group("reading")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from proofs.smt.vocabulary import Vocabulary, integers
 from spec.algebra import BoolTerm, IntTerm, and_
-from spec.rules import free as rules
-from spec.rules import geometry
+from spec.claims.predicates import Chunk
+from spec.rules import free, geometry, tolerance
 from spec.rules.geometry import Window, drafter_window, processed_end, target_window
 
 LOOK_AHEAD_NOT_NEGATIVE = "look-ahead-not-negative"
@@ -41,6 +41,11 @@ class Step:
         return target_window(self.computed, self.scheduled)
 
     @property
+    def chunk(self) -> Chunk:
+        """The step as claims look at it."""
+        return Chunk(self.computed, self.end, self.look_ahead)
+
+    @property
     def drafter(self) -> Window:
         """What the drafter reads."""
         return drafter_window(self.computed, self.scheduled, self.look_ahead)
@@ -62,6 +67,10 @@ class Span:
     def end(self) -> IntTerm:
         """The position after the last."""
         return self.offset + self.length
+
+    def has_row_in(self, start: IntTerm, end: IntTerm) -> BoolTerm:
+        """Whether a position of ``[start, end)`` lies in the feature, which has no mask."""
+        return geometry.meets(self.offset, self.length, start, end)
 
 
 def a_step(v: Vocabulary) -> Step:
@@ -98,24 +107,24 @@ def at_boundary(span: Span, step: Step) -> BoolTerm:
 
 def tolerated(span: Span, step: Step) -> BoolTerm:
     """Whether a miss of the feature is tolerated in the step."""
-    return rules.miss_tolerated_v1(span.offset, step.computed, step.scheduled)
+    return tolerance.miss_tolerated_v1(span.offset, step.computed, step.scheduled)
 
 
 def reads(span: Span, window: Window) -> BoolTerm:
     """Whether a gather of the window reads the dense feature."""
-    return rules.is_read(span.offset, span.length, *window)
+    return geometry.meets(span.offset, span.length, *window)
 
 
 def freed(span: Span, computed: IntTerm, placeholders: IntTerm, margin: IntTerm) -> BoolTerm:
     """Whether a decoder-only request may drop its reference."""
-    return rules.reference_may_go(
+    return free.reference_may_go(
         span.offset, span.length, computed, placeholders, margin, is_encoder_decoder=False
     )
 
 
 def unread_from(span: Span, start: IntTerm) -> BoolTerm:
     """Whether no read that starts there or later can touch the feature."""
-    return rules.cannot_be_read_from(span.offset, span.length, start)
+    return free.cannot_be_read_from(span.offset, span.length, start)
 
 
 PREFILL_WITNESS = {"num_computed_tokens": 0, "num_scheduled_tokens": 4, "look_ahead": 1}

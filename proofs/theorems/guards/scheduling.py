@@ -14,7 +14,7 @@ from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import FEATURES_NOT_EMPTY
 from spec.algebra import and_, eq, iff, implies, ite, min_, not_, or_
-from spec.rules import scheduling as rules
+from spec.rules import chunk_ends, encoder_inputs, turn
 from spec.rules.geometry import meets
 from spec.rules.releases import Shifts
 from spec.rules.stopping_passes import (
@@ -49,7 +49,7 @@ def _asked_for_is_meeting(v: Vocabulary, longer: int = 0) -> Formula:
     return Formula(
         {FEATURES_NOT_EMPTY: length >= 1, "window-not-empty": start < window},
         iff(
-            rules.is_asked_for(offset, offset + length, start, window + longer),
+            encoder_inputs.is_asked_for(offset, offset + length, start, window + longer),
             meets(offset, length, start, window),
         ),
         and_(offset >= 0, start >= 0),
@@ -68,7 +68,7 @@ def _refused_cut_is_longest(v: Vocabulary, late: int = 0) -> Formula:
     offset, start, num_tokens, cut_shift, shorter = integers(
         v, "offset start num_tokens cut_shift shorter"
     )
-    cut = rules.refused_cut(offset, start, num_tokens, cut_shift - late)
+    cut = chunk_ends.refused_cut(offset, start, num_tokens, cut_shift - late)
     ends_before = start + shorter + cut_shift <= offset
     return Formula(
         {"no-longer-than-asked": and_(shorter >= 0, shorter <= num_tokens)},
@@ -101,8 +101,8 @@ def _refused_cut_is_longest(v: Vocabulary, late: int = 0) -> Formula:
 def _cut_off_whole_is_splitting_ahead(v: Vocabulary, longer: int = 0) -> Formula:
     offset, length, start, num_tokens, window = integers(v, "offset length start num_tokens window")
     end, chunk_end, spares = offset + length, start + num_tokens, v.boolean("spares_start")
-    is_cut = rules.is_cut_off_whole(offset, end, start, num_tokens, window + longer, spares)
-    splits = rules.splits_item(offset, end, start, num_tokens)
+    is_cut = chunk_ends.is_cut_off_whole(offset, end, start, num_tokens, window + longer, spares)
+    splits = chunk_ends.splits_item(offset, end, start, num_tokens)
     lies_ahead = and_(chunk_end <= offset, offset < window)
     return Formula(
         {
@@ -131,12 +131,12 @@ def _extends_when_on_the_item(v: Vocabulary, more: int = 0) -> Formula:
     offset, end, start, num_tokens, available = integers(
         v, "offset end start num_tokens available_tokens"
     )
-    extends = rules.extends_over_item(offset, end, start, available + more)
-    chunk = ite(extends, end - start, rules.whole_item_cut(offset, start, 0))
+    extends = chunk_ends.extends_over_item(offset, end, start, available + more)
+    chunk = ite(extends, end - start, chunk_ends.whole_item_cut(offset, start, 0))
     whole = ite(end - start <= available, end - start, 0)
     return Formula(
         {
-            "splits": rules.splits_item(offset, end, start, num_tokens),
+            "splits": chunk_ends.splits_item(offset, end, start, num_tokens),
             "chunk-is-available": num_tokens <= available,
         },
         and_(
@@ -164,7 +164,7 @@ def _too_short_reads_past_the_known(v: Vocabulary, more: int = 0) -> Formula:
     return Formula(
         {},
         iff(
-            rules.is_last_chunk_too_short(start, num_tokens, known, shift + more),
+            chunk_ends.is_last_chunk_too_short(start, num_tokens, known, shift + more),
             and_(chunk_end < known, known < chunk_end + shift),
         ),
         and_(start >= 0, num_tokens >= 0, known >= 0, shift >= 0),
@@ -183,8 +183,8 @@ def _reservation_leaves_the_shift(v: Vocabulary, reserves: bool = True) -> Formu
     start, num_tokens, known, shift = integers(
         v, "start num_tokens num_known_tokens scheduler_lookahead"
     )
-    shorter = rules.reserving_chunk(start, num_tokens, known, shift)
-    chunk = rules.reserved_chunk(num_tokens, shorter) if reserves else num_tokens
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
+    chunk = chunk_ends.reserved_chunk(num_tokens, shorter) if reserves else num_tokens
     left = known - start - chunk
     return Formula(
         {},
@@ -216,7 +216,7 @@ def _surely_ends_with_one_more(v: Vocabulary, early: int = 0) -> Formula:
     return Formula(
         {_DECODES: eq(computed - placeholders, known - 1)},
         iff(
-            rules.surely_ends(computed + early, placeholders, limit),
+            turn.surely_ends(computed + early, placeholders, limit),
             and_(placeholders >= 1, known + 1 >= limit),
         ),
         and_(placeholders >= 0, known >= 1, limit >= known),
@@ -241,7 +241,7 @@ def _decode_wants_token_and_drafts(v: Vocabulary, counts: bool = True) -> Formul
     computed, placeholders, known, drafts, limit = integers(
         v, "num_computed_tokens num_output_placeholders num_known_tokens num_draft_tokens limit"
     )
-    wanted = rules.tokens_wanted(computed, known, drafts, placeholders if counts else 0, limit)
+    wanted = turn.tokens_wanted(computed, known, drafts, placeholders if counts else 0, limit)
     ends = and_(placeholders >= 1, known + 1 >= limit)
     return Formula(
         {_DECODES: eq(computed - placeholders, known - 1)},
@@ -260,7 +260,7 @@ def _decode_wants_token_and_drafts(v: Vocabulary, counts: bool = True) -> Formul
 )
 def _emits_up_to_the_limit(v: Vocabulary, more: int = 0) -> Formula:
     sampled, known, limit = integers(v, "num_sampled num_known_tokens limit")
-    emitted = rules.tokens_emitted(sampled, known, limit + more)
+    emitted = turn.tokens_emitted(sampled, known, limit + more)
     return Formula(
         {},
         and_(
@@ -300,10 +300,11 @@ def _refused_is_exceeding_the_room(v: Vocabulary, larger: int = 0) -> Formula:
     cache, budget, shift = integers(v, "cache_size encoder_budget window_shift")
     progress, asked = integers(v, "num_computed_tokens num_asked_tokens")
     state = PairState(progress, v.boolean("holds_first"), v.boolean("holds_second"))
-    window = rules.window_end(progress, asked, shift)
+    window = encoder_inputs.window_end(progress, asked, shift)
     room, shifts = Room(cache + larger, budget), Shifts(shift, 0, 0)
     encodes_first = and_(
-        not_(state.holds_first), rules.is_asked_for(first.offset, first.end, progress, window)
+        not_(state.holds_first),
+        encoder_inputs.is_asked_for(first.offset, first.end, progress, window),
     )
     keeps_first = or_(state.holds_first, encodes_first)
     exceeds = or_(
@@ -316,7 +317,7 @@ def _refused_is_exceeding_the_room(v: Vocabulary, larger: int = 0) -> Formula:
             is_refused(first, second, state, asked, room, shifts),
             and_(
                 not_(state.holds_second),
-                rules.is_asked_for(second.offset, second.end, progress, window),
+                encoder_inputs.is_asked_for(second.offset, second.end, progress, window),
                 exceeds,
             ),
         ),

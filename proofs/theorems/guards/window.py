@@ -22,7 +22,6 @@ from proofs.theorems.guards.scene import (
     counts,
 )
 from spec.algebra import IntTerm, and_, iff, ite, or_
-from spec.rules import free as rules
 from spec.rules import geometry
 
 GROUP = Group("window")
@@ -66,7 +65,7 @@ def _selected_is_meeting(v: Vocabulary) -> Formula:
     return Formula(
         {FEATURES_NOT_EMPTY: span.length >= 1, STEP_NOT_EMPTY: end - start >= 1},
         iff(
-            rules.selected_by_window_search(span.offset, span.length, start, end),
+            geometry.selected_by_window_search(span.offset, span.length, start, end),
             geometry.meets(span.offset, span.length, start, end),
         ),
         counts(span.offset, span.length, start, end - start),

@@ -26,7 +26,7 @@ from proofs.theorems.progress.scene import (
     a_pair,
 )
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, max_, min_, not_, or_
-from spec.rules.scheduling import aligned_chunk
+from spec.rules.chunk_ends import aligned_chunk
 from spec.rules.stop_conditions import (
     aligned_neighbours_exceed_budget,
     aligned_neighbours_stop,

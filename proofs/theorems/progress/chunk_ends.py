@@ -16,7 +16,8 @@ from proofs.theorems.progress.scene import (
     WINDOW_REACHES,
 )
 from spec.algebra import IntTerm, and_, eq, iff, min_, not_
-from spec.rules.scheduling import has_room, limited_by_threshold, refused_cut
+from spec.rules.chunk_ends import limited_by_threshold, refused_cut
+from spec.rules.encoder_inputs import has_room
 from spec.rules.stop_conditions import (
     chunks_below_shift_stop,
     item_never_fits,

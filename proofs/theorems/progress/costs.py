@@ -14,8 +14,7 @@ from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import LOOK_AHEAD_NOT_NEGATIVE
 from proofs.theorems.progress.scene import NAME
 from spec.algebra import and_, eq, iff, implies, max_, min_, not_
-from spec.rules import free as rules
-from spec.rules import geometry
+from spec.rules import geometry, tolerance
 from spec.rules.stopping_passes import Item, is_still_held
 
 PART = Group(NAME)
@@ -66,7 +65,7 @@ def _tolerance_costs(v: Vocabulary, tolerates_inside: bool = False) -> Formula:
     processed = geometry.processed_end(computed, scheduled)
     low, high = geometry.slice_bounds(offset, length, start, end)
     lost = max_(high - low, 0)
-    tolerated = rules.miss_tolerated_v1(offset, computed, scheduled)
+    tolerated = tolerance.miss_tolerated_v1(offset, computed, scheduled)
     if tolerates_inside:
         tolerated = offset >= processed - 1
     ahead = max_(min_(offset + length, end) - max_(offset, start), 0)

@@ -26,21 +26,19 @@ from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import FEATURES_NOT_EMPTY, SORTED_DISJOINT
 from proofs.theorems.progress.scene import ASKS_FOR_TOKENS, FITS_ALONE, NAME
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, max_, min_, not_, or_
-from spec.rules.scheduling import (
+from spec.rules.chunk_ends import (
     aligned_chunk,
     extends_over_item,
-    has_room,
-    is_asked_for,
     limited_by_threshold,
     refused_cut,
     reserved_chunk,
     reserving_chunk,
     splits_item,
-    tokens_emitted,
     whole_item_cut,
-    window_end,
 )
+from spec.rules.encoder_inputs import has_room, is_asked_for, window_end
 from spec.rules.stopping_passes import Item, is_still_held
+from spec.rules.turn import tokens_emitted
 
 PART = Group(NAME)
 

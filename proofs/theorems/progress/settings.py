@@ -9,8 +9,8 @@ from proofs.theorems.guards.scene import SORTED_DISJOINT
 from proofs.theorems.progress.pairs import same
 from proofs.theorems.progress.scene import FITS_ALONE, NAME, REACHED, a_pair
 from spec.algebra import and_, eq, iff, implies, ite, max_, min_, not_
+from spec.rules.encoder_inputs import has_room
 from spec.rules.releases import Shifts
-from spec.rules.scheduling import has_room
 from spec.rules.stop_conditions import (
     boundary_splits_the_end,
     chunks_below_shift_stop,

@@ -13,7 +13,7 @@ from proofs.theorems.runs.kept import Fault
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_
 from spec.relation.guards import CORRECT, ends_before_refused, keeps_item_whole
 from spec.relation.state import Move, Scope, State
-from spec.rules import free as rules
+from spec.rules import free
 
 
 def _unshifted(start: IntTerm, num_tokens: IntTerm, scheduler_lookahead: IntTerm) -> IntTerm:
@@ -128,14 +128,14 @@ def _one_early(
     offset: IntTerm, length: IntTerm, num_computed_tokens: IntTerm, placeholders: IntTerm
 ) -> BoolTerm:
     """A reference may go one token before the feature's end."""
-    return rules.may_drop_reference(offset, length, num_computed_tokens, placeholders, -1)
+    return free.may_drop_reference(offset, length, num_computed_tokens, placeholders, -1)
 
 
 def _ignores_placeholders(
     offset: IntTerm, length: IntTerm, num_computed_tokens: IntTerm, placeholders: IntTerm
 ) -> BoolTerm:
     """What was counted in advance passes for confirmed."""
-    return rules.may_drop_reference(offset, length, num_computed_tokens, 0, 0)
+    return free.may_drop_reference(offset, length, num_computed_tokens, 0, 0)
 
 
 def _at_once(in_pass: BoolTerm) -> BoolTerm:

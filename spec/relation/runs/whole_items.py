@@ -9,7 +9,7 @@ from spec.history.tokens import tokens_left
 from spec.record.config import EngineConfig
 from spec.record.steps import PassSeen, ScheduledRequest
 from spec.relation.runs.projection import Projection
-from spec.rules.scheduling import window_end
+from spec.rules.encoder_inputs import window_end
 
 
 def whole_item_ahead(

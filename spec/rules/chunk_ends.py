@@ -1,23 +1,12 @@
-"""Every guard of the scheduler, once: what is asked for, where a chunk ends, who may run.
+"""Where a chunk ends.
 
-Written over :mod:`spec.algebra`, as :mod:`spec.rules.free` is: the same text runs in the model, is
-evaluated by oracles and is what the solvers reason about. Counts are in tokens, sizes in rows.
-``start`` is a request's progress at the start of the pass, prefix hits included.
+Counts are in tokens; ``start`` is a request's progress at the start of the pass, prefix hits
+included, and ``num_tokens`` the chunk that would run.
 """
 
 from __future__ import annotations
 
 from spec.algebra import BoolTerm, IntTerm, and_, ite, max_, min_
-
-
-def window_end(start: IntTerm, num_tokens: IntTerm, shift: IntTerm) -> IntTerm:
-    """End of the window in which a chunk asks for encoder inputs (29750, 32469)."""
-    return start + num_tokens + shift
-
-
-def is_asked_for(offset: IntTerm, end: IntTerm, start: IntTerm, window: IntTerm) -> BoolTerm:
-    """Whether a dense feature ``[offset, end)`` is asked for in the window ``[start, window)``."""
-    return and_(end > start, offset < window)
 
 
 def limited_by_threshold(num_tokens: IntTerm, threshold: IntTerm) -> IntTerm:
@@ -138,53 +127,3 @@ def reserving_chunk(
 def reserved_chunk(num_tokens: IntTerm, reserving_tokens: IntTerm) -> IntTerm:
     """What the reference runs: the shorter chunk, unless that would run nothing."""
     return ite(reserving_tokens > 0, reserving_tokens, num_tokens)
-
-
-def has_room(
-    rows: IntTerm, encoder_budget: IntTerm, chosen_rows: IntTerm, num_freeable_slots: IntTerm
-) -> BoolTerm:
-    """Whether an output fits the encoder budget and, evictions included, the cache.
-
-    Args:
-        rows: rows of the output.
-        encoder_budget: rows that the encoder may still compute.
-        chosen_rows: rows chosen before in the pass and not yet allocated.
-        num_freeable_slots: slots free now or after all evictions.
-    """
-    return and_(rows <= encoder_budget, rows + chosen_rows <= num_freeable_slots)
-
-
-def surely_ends(
-    num_computed_tokens: IntTerm, num_output_placeholders: IntTerm, limit: IntTerm
-) -> BoolTerm:
-    """Whether a step in flight is sure to reach the turn's last token.
-
-    Args:
-        num_computed_tokens: progress, tokens in flight included.
-        num_output_placeholders: tokens counted in advance.
-        limit: prompt and generated tokens at which the turn ends.
-    """
-    return and_(
-        num_output_placeholders > 0,
-        num_computed_tokens + 2 - num_output_placeholders >= limit,
-    )
-
-
-def tokens_wanted(
-    num_computed_tokens: IntTerm,
-    num_known_tokens: IntTerm,
-    num_draft_tokens: IntTerm,
-    num_output_placeholders: IntTerm,
-    limit: IntTerm,
-) -> IntTerm:
-    """Tokens that a running request would run: those known, drafted or sampled and not computed."""
-    return ite(
-        surely_ends(num_computed_tokens, num_output_placeholders, limit),
-        0,
-        num_known_tokens + num_draft_tokens + num_output_placeholders - num_computed_tokens,
-    )
-
-
-def tokens_emitted(num_sampled: IntTerm, num_known_tokens: IntTerm, limit: IntTerm) -> IntTerm:
-    """Sampled tokens that are appended: no more than the turn may have."""
-    return min_(num_sampled, limit - num_known_tokens)
