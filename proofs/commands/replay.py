@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ from proofs.commands.options import (
     tensors_on,
 )
 from proofs.describe.visible import print_lines
-from proofs.dossiers.relation import print_relation, relation_to_json
+from proofs.describe.words import counted
 from proofs.drive.documents import AnyDocument, kind_of, load_document, run_document
 from proofs.drive.replay import Replayed, RunnerChoice, gone, runners_of
 from proofs.jobs.ending import PlainCommand
@@ -38,6 +39,8 @@ from spec.functions.case_files import write_atomically
 from spec.record import document as loop_files
 from spec.record.itf import to_itf
 from spec.record.run_findings import LoopFinding
+from spec.record.steps import Trace
+from spec.relation.runs.outside import OutsideStep, outside_the_proof, why_not_covered
 from spec.verdict import exit_code
 
 
@@ -103,7 +106,7 @@ def replay(
         print_gone(finding)
     if show_relation:
         for one in replayed:
-            print_relation(one)
+            _print_relation(one)
     _write_traces(replayed, trace_file, itf_file)
     sections = []
     if files.folder is not None:
@@ -129,7 +132,7 @@ def _details(
     }
     if show_relation:
         details["relation"] = {
-            one.part: relation_to_json(one.trace) for one in replayed if one.trace is not None
+            one.part: _relation_to_json(one.trace) for one in replayed if one.trace is not None
         }
     return details
 
@@ -145,3 +148,43 @@ def _write_traces(
             write_atomically(trace_file, loop_files.dumps_trace(one.trace, findings))
         if itf_file is not None:
             write_atomically(itf_file, json.dumps(to_itf(one.trace)) + "\n")
+
+
+def _print_relation(replayed: Replayed) -> None:
+    """Print the steps of a run that lie outside the proof, or that none does."""
+    if replayed.trace is None:
+        return
+    reason = why_not_covered(replayed.trace.scenario)
+    if reason is not None:
+        print_lines(f"{replayed.part}: the unbounded proofs say nothing of this run: {reason}")
+        return
+    outside = outside_the_proof(replayed.trace)
+    if not outside:
+        print_lines(
+            f"{replayed.part}: every completed step lies in the relation that the proofs are about"
+        )
+        return
+    print_lines(f"{replayed.part}: outside the proof: {counted(len(outside), 'difference')}")
+    for one in outside:
+        print_lines(f"  {one.describe()}")
+
+
+def _relation_to_json(trace: Trace) -> dict[str, Any]:
+    """The steps of a run that lie outside the proof, as JSON."""
+    return {
+        "not_covered": why_not_covered(trace.scenario),
+        "outside": [_outside_to_json(one) for one in outside_the_proof(trace)],
+    }
+
+
+def _outside_to_json(one: OutsideStep) -> dict[str, Any]:
+    return {
+        "step": one.step,
+        "place": one.place,
+        "request": one.request,
+        "feature": one.feature,
+        "transition": one.taken.transition,
+        "told": dict(one.taken.told),
+        "conjunct": one.conjunct,
+        "text": one.describe(),
+    }

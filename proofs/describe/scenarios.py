@@ -86,3 +86,17 @@ def _tokens(turn: ScenarioRequest | Continuation) -> str:
 
 def _numbers(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers))
+
+
+def run_legend(scenario: Scenario) -> str:
+    """What the letters on a scenario's line stand for: those that occur in it, and no other.
+
+    Ends without a full stop.
+    """
+    config = scenario.config
+    told = ["B is the token budget of a pass", "C the rows of the encoder cache"]
+    if config.encoder_compute_budget < all_rows(scenario.requests):
+        told.append("E those that the encoder computes in a pass")
+    if config.scheduler_lookahead or config.num_speculative_tokens:
+        told.append("ks and kg how far scheduler and drafter look ahead")
+    return ", ".join(told)

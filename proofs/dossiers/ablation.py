@@ -15,7 +15,7 @@ from proofs.describe.shape import shape
 from proofs.describe.words import counted
 from proofs.dossiers.runs import finish, written_runs
 from proofs.drive.origin import Origin
-from proofs.report.pages.evidence import NO_EVIDENCE, Evidence
+from proofs.report.pages.account import NO_EVIDENCE, Evidence
 from proofs.run.judge import run_and_judge
 from proofs.search.runs.results import LoopCounterexample
 

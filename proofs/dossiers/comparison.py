@@ -11,8 +11,11 @@ from proofs.describe.visible import print_lines
 from proofs.drive.documents import kind_of, load_document, run_document
 from proofs.drive.replay import RunnerChoice
 from proofs.report.near.comparison import Compared
-from proofs.report.pages.comparison_page import comparison_page
-from proofs.report.pages.comparison_text import comparison_lines, comparison_markdown
+from proofs.report.pages.comparison import (
+    comparison_lines,
+    comparison_markdown,
+    comparison_page,
+)
 from proofs.results.github import append_summary
 from proofs.run.targets import TargetChoice
 from spec.errors import InputError

@@ -13,11 +13,11 @@ from proofs.describe.words import counted
 from proofs.drive.examples import Replay
 from proofs.drive.origin import Origin
 from proofs.report.near.rerun import reference_rerun, vllm_reruns
+from proofs.report.pages.account import Evidence
 from proofs.report.pages.dossier import write_function_reports
-from proofs.report.pages.evidence import Evidence
 from proofs.report.pages.folders import RerunFor, folder_name, write_run_reports
-from proofs.report.pages.index_page import Written, write_index
-from proofs.report.pages.links import Links
+from proofs.report.pages.index import Written, write_index
+from proofs.report.pages.reproduce import Links
 from proofs.report.ready.target_info import TargetInfo, digest_of
 from proofs.run.targets import VllmName
 from proofs.search.runs.results import LoopCounterexample

@@ -20,9 +20,9 @@ from proofs.drive.from_case import Likeness, runs_like
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.drive.source_run import source_run
 from proofs.jobs.terminal import interrupts, progress_bar
+from proofs.report.pages.account import NO_EVIDENCE, Evidence
 from proofs.report.pages.dossier import write_function_reports
-from proofs.report.pages.evidence import NO_EVIDENCE, Evidence
-from proofs.report.pages.index_page import Written
+from proofs.report.pages.index import Written
 from proofs.report.pages.pass_page import write_pass_report
 from proofs.report.ready.target_info import TargetInfo
 from proofs.run.targets import VllmName

@@ -15,7 +15,7 @@ from proofs.dossiers.runs import finish, written_runs
 from proofs.drive.drive import DriveJob, Shown, Wanted, driven
 from proofs.drive.origin import vllm_origin
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.report.pages.evidence import NO_EVIDENCE, Evidence
+from proofs.report.pages.account import NO_EVIDENCE, Evidence
 from proofs.run.targets import VllmName, named_vllms
 from proofs.search.runs.results import LoopCounterexample
 from proofs.settings.stuck.kinds import Stop

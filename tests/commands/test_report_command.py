@@ -24,10 +24,8 @@ from proofs.drive.origin import Origin, vllm_origin
 from proofs.drive.recorded_findings import recorded_findings
 from proofs.recorded import SCENARIOS
 from proofs.report.near.comparison import compare, shown_pairs
-from proofs.report.pages.comparison_page import comparison_page
-from proofs.report.pages.comparison_text import comparison_lines
-from proofs.report.pages.links import Links
-from proofs.report.pages.origin import reproduce
+from proofs.report.pages.comparison import comparison_lines, comparison_page
+from proofs.report.pages.reproduce import Links, reproduce
 from proofs.report.ready.reference import reference_test
 from proofs.results.document import Results, dumps, results_of
 from proofs.results.outcome import Checked

@@ -18,7 +18,7 @@ from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import Source
 from proofs.commands.main import main
 from proofs.drive.recorded import DEFAULT_FOLDER, INDEX
-from proofs.report.pages.links import Links
+from proofs.report.pages.reproduce import Links
 from proofs.run.targets import VllmName
 from tests.support.html_pages import text_of
 from tests.support.reference_as_vllm import replace_all, run_here

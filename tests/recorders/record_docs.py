@@ -27,7 +27,6 @@ from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by
 from proofs.ledger.outside import rows as outside_rows
 from proofs.ledger.records import ROOMS, Ledger, Room
-from proofs.report.picture.image import svg_image
 from proofs.report.story.conditions import conditions_of
 from proofs.report.story.headline import headline
 from proofs.report.story.telling import story_of
@@ -37,6 +36,7 @@ from proofs.theorems.answers import QUESTIONS
 from spec.functions.case_files import write_atomically
 from spec.record.document import TraceDocument, load
 from tests.recorders.record_picture import RECORD
+from tests.support.run_image import svg_image
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

@@ -17,10 +17,10 @@ from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.drive.origin import Origin
 from proofs.report.pages.account import account_of
 from proofs.report.pages.folders import write_reports
-from proofs.report.pages.links import Links
 from proofs.report.pages.loop_page import loop_page
+from proofs.report.pages.reproduce import Links
 from proofs.report.ready.loop import has_loop_ready_test, loop_ready_test
-from proofs.report.ready.loop_reach import needed_settings, reach_of_scenario
+from proofs.report.ready.reach import needed_settings, reach_of_scenario
 from proofs.report.text.literals import LINE_LENGTH
 from proofs.run.record import record
 from proofs.search.runs.results import LoopCounterexample

@@ -11,16 +11,16 @@ from click.testing import CliRunner
 
 from proofs.commands.main import main
 from proofs.commands.prove import parts_of_claims
+from proofs.describe.scenarios import run_legend
 from proofs.drive.origin import Origin
 from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import reference_rerun
 from proofs.report.pages.account import Account, account_of
 from proofs.report.pages.folders import write_run_reports
-from proofs.report.pages.links import Links
 from proofs.report.pages.loop_page import loop_page
 from proofs.report.pages.markdown import markdown_report
+from proofs.report.pages.reproduce import Links
 from proofs.report.ready.reference import reference_test
-from proofs.report.ready.run_legend import run_legend
 from proofs.report.story.timeline import StepRow
 from proofs.report.story.timeline_build import timeline
 from proofs.report.text.public import named_text

@@ -11,7 +11,6 @@ import pytest
 
 from proofs.report.picture.drawing import swatch_svg, timeline_svg
 from proofs.report.picture.drawing_strip import STRIP_WIDTH, strip_svg
-from proofs.report.picture.image import svg_image
 from proofs.report.picture.scale import Scale
 from proofs.report.story.timeline import StepRow, Timeline
 from proofs.report.story.timeline_build import timeline
@@ -19,6 +18,7 @@ from proofs.report.text.html import stylesheet
 from proofs.search.runs.results import LoopCounterexample
 from tests.report.test_report_timeline import long_example
 from tests.support.report_runs import SWITCHES, drawn, of_switch
+from tests.support.run_image import svg_image
 
 _SVG = "{http://www.w3.org/2000/svg}"
 

@@ -20,9 +20,9 @@ from proofs.drive.origin import Origin
 from proofs.recorded import SCENARIOS
 from proofs.report.near.comparison import compare
 from proofs.report.pages.account import Account, account_of
-from proofs.report.pages.comparison_text import comparison_lines, comparison_markdown
-from proofs.report.pages.links import Links
+from proofs.report.pages.comparison import comparison_lines, comparison_markdown
 from proofs.report.pages.markdown import markdown_report
+from proofs.report.pages.reproduce import Links
 from proofs.report.picture.text_timeline import LEGEND, text_timeline
 from proofs.report.story.timeline_build import timeline
 from proofs.report.text.markup import (

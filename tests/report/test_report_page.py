@@ -15,11 +15,11 @@ from syrupy.assertion import SnapshotAssertion
 from impl.faults.scenarios import BOUNDARY_MISSING
 from proofs.drive.origin import Origin
 from proofs.report.pages.account import Account, account_of
-from proofs.report.pages.index_page import index_page, row_of
-from proofs.report.pages.links import Links
+from proofs.report.pages.index import index_page, row_of
 from proofs.report.pages.loop_page import loop_page
 from proofs.report.pages.markdown import markdown_report
-from proofs.report.story.timeline_cut import MOST_STEPS
+from proofs.report.pages.reproduce import Links
+from proofs.report.story.focus import MOST_STEPS
 from proofs.report.text.html import html_environment
 from proofs.report.text.plain import harmless, isolated, name, shortened
 from spec.record.config import EngineConfig

@@ -13,9 +13,9 @@ import pytest
 from impl.targets.runs import ReferenceLoop
 from proofs.report.near.neighbours import variations
 from proofs.report.story.conditions import ASKED_FOR, conditions_of
+from proofs.report.story.focus import MOST_STEPS, place_of, step_of
 from proofs.report.story.timeline import Gap, StepRow, Timeline
 from proofs.report.story.timeline_build import letters_of, timeline
-from proofs.report.story.timeline_cut import MOST_STEPS, place_of, step_of
 from proofs.report.text.letters import letters_of_scenario
 from proofs.run.record import record
 from proofs.run.targets import faults_of

@@ -19,7 +19,7 @@ from impl.tensors import TensorSettings
 from proofs.commands.main import main
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import has_derived_sizes, shape, tags
-from proofs.report.pages.links import Links
+from proofs.report.pages.reproduce import Links
 from proofs.run.record import record
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices

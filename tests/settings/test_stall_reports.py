@@ -21,7 +21,7 @@ from impl.vllm.launch.source import Source
 from proofs.commands.main import main
 from proofs.describe.scenarios import describe_scenario
 from proofs.drive.drive import Wanted, shown_on
-from proofs.report.pages.links import Links
+from proofs.report.pages.reproduce import Links
 from proofs.run.targets import VllmName
 from proofs.settings.judge import Setup, judge
 from proofs.settings.stuck import stops

@@ -9,7 +9,7 @@ from impl.targets.runs import ReferenceLoop
 from proofs.drive.origin import Origin
 from proofs.report.near.comparison import compare
 from proofs.report.near.rerun import Rerun, reference_rerun
-from proofs.report.pages.comparison_page import comparison_page
+from proofs.report.pages.comparison import comparison_page
 from proofs.report.pages.dossier import write_dossiers
 from proofs.report.pages.folders import INDEX, folder_name, write_reports
 from proofs.report.pages.pass_page import write_pass_report

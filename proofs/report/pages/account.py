@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proofs.describe.scenarios import describe_scenario
+from proofs.describe.scenarios import describe_scenario, run_legend
 from proofs.describe.words import counted
 from proofs.drive.origin import Origin
 from proofs.report.near.deciders import Tried, deciders, neighbours
 from proofs.report.near.rerun import Rerun
-from proofs.report.pages.evidence import NO_EVIDENCE, Evidence
-from proofs.report.ready.loop_reach import reach_of_scenario
-from proofs.report.ready.reach import Reach
-from proofs.report.ready.run_legend import run_legend
+from proofs.report.ready.reach import Reach, reach_of_scenario
 from proofs.report.story.conditions import Condition, conditions_of, since
 from proofs.report.story.headline import headline
 from proofs.report.story.telling import Sentence, story_of
@@ -24,7 +21,22 @@ from spec.claims.on_runs import LoopClaim, loop_claim
 from spec.record.config import EngineConfig
 from spec.record.scenario import Scenario
 
-__all__ = ["Account", "Condition", "Sentence", "Tried", "account_of"]
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a violation beside the run that shows it; sentences without a full stop.
+
+    Attributes:
+        shown: what else was shown.
+        not_shown: what else was not.
+    """
+
+    shown: tuple[str, ...] = ()
+    not_shown: tuple[str, ...] = ()
+
+
+NO_EVIDENCE = Evidence()
+"""Nothing but the run."""
 
 
 @dataclass(frozen=True)

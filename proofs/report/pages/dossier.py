@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proofs.drive.origin import Origin
 from proofs.report.pages.function_page import function_page, function_row
-from proofs.report.pages.index_page import Written, write_index
+from proofs.report.pages.index import Written, write_index
 from proofs.report.pages.page import page
 from proofs.report.ready.function import ready_test
 from proofs.report.ready.target_info import TargetInfo, digest_of, is_vllm, part_of

@@ -9,12 +9,11 @@ from pathlib import Path
 from impl.vllm.launch.source import PACKAGE
 from proofs.drive.origin import Origin
 from proofs.report.near.rerun import Rerun
-from proofs.report.pages.account import Account, account_of
-from proofs.report.pages.evidence import NO_EVIDENCE, Evidence
-from proofs.report.pages.index_page import INDEX, Written, row_of, write_index
-from proofs.report.pages.links import Links
+from proofs.report.pages.account import NO_EVIDENCE, Account, Evidence, account_of
+from proofs.report.pages.index import INDEX, Written, row_of, write_index
 from proofs.report.pages.loop_page import loop_page
 from proofs.report.pages.markdown import markdown_report
+from proofs.report.pages.reproduce import Links
 from proofs.report.ready.loop import has_loop_ready_test, loop_ready_test
 from proofs.report.ready.reference import reference_test
 from proofs.run.targets import faults_of

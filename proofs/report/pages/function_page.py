@@ -8,7 +8,7 @@ from typing import Any
 from impl.vllm.launch.load import patches_for
 from proofs.describe.cases import describe_case
 from proofs.describe.words import describe_target
-from proofs.report.pages.index_page import IndexRow
+from proofs.report.pages.index import IndexRow
 from proofs.report.pages.page import reproduce_function, verdict
 from proofs.report.picture.case_text import picture
 from proofs.report.ready.reach import reach_of

@@ -9,8 +9,7 @@ from markupsafe import Markup
 
 from impl.target import RUNNERS
 from proofs.report.pages.account import Account
-from proofs.report.pages.links import Links
-from proofs.report.pages.origin import environment_of, reproduce
+from proofs.report.pages.reproduce import Links, environment_of, reproduce
 from proofs.report.picture.drawing import swatch_svg, timeline_svg
 from proofs.report.picture.drawing_cache import cache_lines
 from proofs.report.picture.drawing_strip import strip_svg

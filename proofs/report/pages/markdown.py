@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from proofs.describe.visible import visible
 from proofs.describe.words import counted
-from proofs.report.pages.account import Account, Tried
-from proofs.report.pages.links import Links
-from proofs.report.pages.origin import environment_of, reproduce
+from proofs.report.near.deciders import Tried
+from proofs.report.pages.account import Account
+from proofs.report.pages.reproduce import Links, environment_of, reproduce
 from proofs.report.picture.text_timeline import text_timeline
 from proofs.report.story.timeline import StepRow
 from proofs.report.text.markup import COMMENT_LIMIT, code_span, fenced, fitted, prose, table

@@ -15,7 +15,7 @@ from typing import Any
 from proofs.describe.cases import describe_case
 from proofs.describe.words import describe_part, describe_target
 from proofs.drive.origin import Origin
-from proofs.report.pages.index_page import IndexRow, Written
+from proofs.report.pages.index import IndexRow, Written
 from proofs.report.picture.case_text import picture_of_pass
 from proofs.report.text.html import html_environment
 from proofs.report.text.markup import code_span, fenced, prose, table

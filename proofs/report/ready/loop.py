@@ -11,10 +11,9 @@ import textwrap
 from typing import Any
 
 from impl.target import Runner
-from proofs.describe.scenarios import describe_scenario
+from proofs.describe.scenarios import describe_scenario, run_legend
 from proofs.report.ready.function import environment
-from proofs.report.ready.loop_reach import reach_of_scenario
-from proofs.report.ready.run_legend import run_legend
+from proofs.report.ready.reach import reach_of_scenario
 from proofs.report.text.literals import LINE_LENGTH, allow_long_strings, printable, wrapped
 from proofs.report.text.public import named_text
 from spec.claims.on_runs import loop_claim

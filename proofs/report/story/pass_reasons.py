@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from proofs.report.story.chunk_reasons import tell_chunk
-from proofs.report.story.reasons import Before, Reason, Words, rows_of, tokens_of
-from proofs.report.story.room import Room
-from spec.record.steps import Call, ErrorSeen, PassSeen
+from proofs.report.story.reasons import Before, Reason, Words, room, rows_of, tokens_of
+from spec.record.feature import Feature
+from spec.record.steps import Call, ErrorSeen, PassSeen, ScheduledRequest
 
 
 def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, ...]:
@@ -300,3 +299,164 @@ def _error(error: ErrorSeen) -> str:
 
 def _items(keys: Iterable[tuple[int, int]], words: Words) -> str:
     return ", ".join(words.item(*key) for key in keys)
+
+
+def tell_chunk(
+    step: PassSeen,
+    request: int,
+    entry: ScheduledRequest | None,
+    refused: int | None,
+    before: Before,
+    words: Words,
+) -> Reason:
+    """What a request ran in a pass, and what ended its chunk.
+
+    Args:
+        step: the pass.
+        request: the request.
+        entry: what it ran; ``None`` where it ran nothing.
+        refused: the feature that it was refused, if there is one.
+        before: the state in which the pass began.
+        words: names.
+    """
+    who = words.request(request)
+    if entry is None:
+        state = before.request(request)
+        start, count = (0 if state is None else state.num_computed_tokens), 0
+    else:
+        start, count = entry.num_computed_tokens, entry.num_scheduled_tokens
+    because = short = ""
+    if refused is not None:
+        because, short = _tell_cut(start, count, refused, request, words)
+    elif entry is not None:
+        because = _tell_end(step, entry, words)
+    if entry is None:
+        return Reason(f"{who} gets no token and stays at {start}", because, short, is_bad=True)
+    end = start + count
+    drafts = f", {entry.num_draft_tokens} of them drafts" if entry.num_draft_tokens else ""
+    return Reason(f"{who} runs the positions [{start},{end}){drafts}", because, short)
+
+
+def _tell_cut(start: int, count: int, refused: int, request: int, words: Words) -> tuple[str, str]:
+    """Why a chunk ends before a feature that was refused, if a known rule gives its length."""
+    offset, letter = words.feature(request, refused).offset, words.letter(request, refused)
+    shift = words.config.scheduler_lookahead
+    alignment = words.config.block_alignment
+    if count == max(offset - start, 0):
+        sum_ = f"{offset} - {start} = {count}" if offset >= start else ""
+        told = f"offset {offset} - computed {start} = {count}: " if sum_ else ""
+        return (
+            f"{told}the chunk ends where {letter} begins",
+            f"cut before {letter}: {sum_ or '0'}",
+        )
+    if shift and count == max(offset - start - shift, 0):
+        found = offset - start - shift
+        sum_ = f"{offset} - ({start} + {shift}) = {found}"
+        ahead = tokens_of(shift)
+        why = f"the chunk ends {ahead} before {letter}, as far as the scheduler looks ahead"
+        named = f"offset {offset} - (computed {start} + shift {shift}) = {found}"
+        return f"{named}: {why}", f"cut before {letter}: {sum_}"
+    if alignment and count == max(offset // alignment * alignment - start, 0):
+        sum_ = f"{offset} // {alignment} * {alignment} - {start} = {count}"
+        named = f"offset {offset} // {alignment} * {alignment} - computed {start} = {count}"
+        return (
+            f"{named}: the cut before {letter} is rounded down to a block boundary",
+            f"cut, aligned: {sum_}",
+        )
+    return f"the chunk ends before {letter}, which was refused", f"cut before {letter}: {count}"
+
+
+def _tell_end(step: PassSeen, entry: ScheduledRequest, words: Words) -> str:
+    """Why a chunk without a refusal ends where it does, where that is a limit."""
+    config = words.config
+    end = entry.num_computed_tokens + entry.num_scheduled_tokens
+    if end >= entry.prefill_len + entry.num_output_placeholders:
+        return ""
+    if config.whole_items:
+        for index, one in enumerate(words.features(entry.request)):
+            if one.offset == end:
+                return f"{words.letter(entry.request, index)} would be split"
+    if entry.num_scheduled_tokens == config.long_prefill_token_threshold:
+        return f"a prefill chunk has at most {tokens_of(config.long_prefill_token_threshold)}"
+    if sum(e.num_scheduled_tokens for e in step.scheduled) == config.max_num_batched_tokens:
+        return f"a pass has {tokens_of(config.max_num_batched_tokens)}"
+    return ""
+
+
+class Room:
+    """The rows that are free or can be freed while a pass asks for some, call by call.
+
+    Args:
+        step: the pass.
+        before: the state in which it began.
+        words: names.
+
+    Attributes:
+        value: rows that are free or can be freed just now.
+        is_sure: whether the calls lead to what the book reported at the pass's end. Where they do
+            not, the numbers between are not known.
+    """
+
+    def __init__(self, step: PassSeen, before: Before, words: Words) -> None:
+        self._words = words
+        self._is_counted = words.config.is_encoder_decoder
+        self._start(before)
+        for call in step.calls:
+            self.apply(call)
+        self.is_sure = self.value == room(step.state)
+        self._start(before)
+
+    def _start(self, before: Before) -> None:
+        self._rows = dict(before.entry_rows)
+        self._holders = {name: set(held) for name, held in before.state.book.references}
+        self.value = before.room
+
+    def holders(self) -> list[tuple[str, int]]:
+        """Entries that are held just now, with a holder of each."""
+        return [(name, min(held)) for name, held in self._holders.items() if held]
+
+    def rows_of(self, name: str) -> int | None:
+        """Rows of an entry; ``None`` where there is none."""
+        return self._rows.get(name)
+
+    def is_holder(self, request: int) -> bool:
+        """Whether the request holds anything just now."""
+        return any(request in held for held in self._holders.values())
+
+    def apply(self, call: Call) -> None:
+        """Take one call into account."""
+        if call.feature >= 0 and call.method in (
+            "check_and_update_cache",
+            "allocate",
+            "free_encoder_input",
+        ):
+            one = self._words.feature(call.request, call.feature)
+            self._apply_to(call, one)
+        elif call.method == "free":
+            for name, held in self._holders.items():
+                if call.request in held:
+                    held.discard(call.request)
+                    self._credit(name, held)
+
+    def _apply_to(self, call: Call, feature: Feature) -> None:
+        name = feature.identifier
+        if call.method == "check_and_update_cache":
+            if call.answer:
+                held = self._holders.setdefault(name, set())
+                if not held:
+                    self.value -= self._rows.get(name, feature.num_rows)
+                held.add(call.request)
+        elif call.method == "allocate":
+            self._rows[name] = feature.num_rows
+            if not self._is_counted:
+                self._holders[name] = {call.request}
+            self.value -= feature.num_rows
+        else:
+            held = self._holders.get(name, set())
+            if call.request in held:
+                held.discard(call.request)
+                self._credit(name, held)
+
+    def _credit(self, name: str, held: set[int]) -> None:
+        if not held:
+            self.value += self._rows.get(name, 0)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from proofs.report.story.marks import mark_of
+from proofs.report.story.focus import Focus, focus, place_of
 from proofs.report.story.pass_reasons import pass_reasons, passed_over
-from proofs.report.story.reasons import Before, Reason, Words
+from proofs.report.story.reasons import Before, Reason, Words, room
 from proofs.report.story.timeline import (
     Bar,
+    Cache,
     Entry,
+    EntryState,
     FeatureRead,
     Gap,
     Lane,
     Lasso,
+    Mark,
     ReadState,
     RequestTrack,
     Row,
     StepRow,
     Timeline,
 )
-from proofs.report.story.timeline_cache import cache_of, drift, lost, worker_rows
-from proofs.report.story.timeline_cut import Focus, focus, place_of
 from proofs.report.story.update_reasons import event_reasons, update_reasons
 from proofs.report.text.letters import letters_of_scenario
 from spec.history.history import History
@@ -280,3 +282,202 @@ class _Builder:
         else:
             text = f"the state before pass {first} is back: passes {first} to {last} for ever"
         return Lasso(inside[0], len(rows) - 1, text)
+
+
+_IN_CACHE = {
+    "slots-conserved",
+    "worker-bounded",
+    "views-agree",
+    "evicted-not-live",
+    "released",
+    "no-idle-references",
+    "dropped-in-update",
+    "held-until-last-use",
+    "freed-not-needed",
+}
+"""Claims about the cache and its book rather than about positions."""
+
+_WORDS = {
+    "no-stall": "nothing can change any more",
+    "no-thrash": "back where it was",
+    "boundary-miss-tolerated": "raises, though {} lies at the boundary",
+    "target-resident": "reads {}, which is not there",
+    "drafter-resident-or-boundary": "reads {} inside the range, and it is not there",
+    "need-agrees": "reads {}, which nobody asked for",
+    "item-whole": "ends inside {}",
+    "held-until-last-use": "nobody holds {}, and a row is still to be read",
+    "freed-not-needed": "{} let go too early",
+    "boundary-used-when-resident": "{} is there and is not read",
+    "interior-miss-raises": "{} is missing, and nothing says so",
+    "payload-available": "{} is to be encoded without its raw data",
+    "evicted-not-live": "told to drop what is in the book",
+    "worker-bounded": "more rows on the worker than the cache has",
+    "work-conserving": "could run, and is held up",
+    "released": "has ended, and still holds a reference",
+    "no-idle-references": "does not run, and still holds a reference",
+}
+
+
+_PASSED_OVER = "reads {}, which was given room and then passed over"
+
+
+def mark_of(finding: LoopFinding | None, row: StepRow, prompts: Prompts, words: Words) -> Mark:
+    """The mark in a row.
+
+    Args:
+        finding: what the run contradicts; ``None`` where the step alone is to be marked.
+        row: the step.
+        prompts: features at the time.
+        words: names.
+    """
+    if finding is None:
+        return Mark(None, None, None, in_cache=False, text="differs here")
+    request, feature = finding.request, finding.feature
+    span = None
+    if request is not None and feature is not None:
+        one = prompts.features(request)[feature]
+        span = (one.offset, one.end)
+    if request is not None and span is None:
+        span = next((lane.processed for lane in row.lanes if lane.request == request), None)
+        if span is not None and span[0] == span[1]:
+            span = (span[0], span[0] + 1)
+    in_cache = finding.claim in _IN_CACHE
+    text = finding.mechanism
+    if finding.claim == "slots-conserved":
+        text = _slots(finding, row)
+    elif finding.claim in _WORDS:
+        named = _WORDS[finding.claim]
+        if "{}" not in named:
+            text = named
+        elif request is not None and feature is not None:
+            if finding.claim == "need-agrees" and (request, feature) in row.passed_over:
+                named = _PASSED_OVER
+            text = named.format(words.letter(request, feature))
+    return Mark(request, feature, span, in_cache, text)
+
+
+def _slots(finding: LoopFinding, row: StepRow) -> str:
+    cache = row.cache
+    if cache.num_free != cache.size - cache.num_taken:
+        return f"counts {cache.num_free} free, and {cache.size - cache.num_taken} are"
+    if cache.room != cache.true_room:
+        return f"counts {cache.room} free or freeable, and {cache.true_room} are"
+    return finding.mechanism
+
+
+def worker_rows(history: History) -> dict[str, int]:
+    """Rows of each tensor on the worker, by hash."""
+    return {
+        name: history.encodings[number][0].num_rows if number in history.encodings else 0
+        for name, number in history.contents.items()
+    }
+
+
+def cache_of(
+    step: Step,
+    before: Before,
+    on_worker: Mapping[str, int],
+    history: History,
+    entries: Mapping[str, Entry],
+) -> Cache:
+    """The cache after a step.
+
+    Args:
+        step: the step.
+        before: what was known before it.
+        on_worker: rows of each tensor on the worker before it.
+        history: the run so far, the step included.
+        entries: all hashes.
+    """
+    size = history.config.encoder_cache_size
+    holders = history.holders()
+    rows_of = dict(history.entry_rows)
+    if history.config.is_encoder_decoder:
+        rows_of = {}
+        for (request, feature), rows in history.items_held.items():
+            name = history.feature(request, feature).identifier
+            rows_of[name] = rows_of.get(name, 0) + rows
+    tensors = worker_rows(history)
+    gone = {name for name, _ in before.state.book.references} | on_worker.keys()
+    encoded: set[str] = set()
+    if step.kind == "pass" and step.worker is not None:
+        encoded = {
+            history.feature(one.request, one.feature).identifier for one in step.worker.encoded
+        }
+    states = []
+    for name, entry in entries.items():
+        is_resident, is_new = name in tensors, name in encoded
+        rows = rows_of.get(name, tensors.get(name, 0))
+        if name in holders:
+            held = tuple(sorted(holders[name]))
+            what = EntryState(
+                entry.order, rows, held, "referenced" if held else "freeable", is_resident, is_new
+            )
+        elif is_resident:
+            what = EntryState(entry.order, rows, (), "worker only", is_resident, is_new)
+        elif name in gone:
+            rows = before.entry_rows.get(name, on_worker.get(name, 0))
+            what = EntryState(entry.order, rows, (), "evicted", resident=False)
+        else:
+            continue
+        states.append(what)
+    taken = sum(rows for name, rows in rows_of.items() if name in holders)
+    held_rows = sum(rows_of.get(name, 0) for name, held in holders.items() if held)
+    return Cache(
+        size,
+        tuple(states),
+        taken,
+        step.state.book.num_free_slots,
+        room(step.state),
+        size - held_rows,
+        sum(tensors.values()),
+    )
+
+
+def drift(cache: Cache, before: Before, is_encoder_decoder: bool) -> list[Reason]:
+    """That the book's count of room went wrong in a step, if it did.
+
+    Args:
+        cache: the cache after the step.
+        before: what was known before it.
+        is_encoder_decoder: whether the book counts items and keeps no entries.
+    """
+    held = (name for name, holders in before.state.book.references if holders)
+    true_before = cache.size - sum(before.entry_rows.get(name, 0) for name in held)
+    if is_encoder_decoder:
+        true_before = cache.size - sum(before.items_held.values())
+    off = cache.room - cache.true_room
+    if not off or off == before.room - true_before:
+        return []
+    return [
+        Reason(
+            f"the book now counts {cache.room} of {cache.size} rows as free or freeable",
+            f"size {cache.size} - referenced {cache.size - cache.true_room} = {cache.true_room} "
+            "are",
+            f"book: {cache.room} to be had, true {cache.true_room}",
+            is_bad=True,
+        )
+    ]
+
+
+def lost(
+    cache: Cache, before: Before, on_worker: Mapping[str, int], entries: Mapping[str, Entry]
+) -> list[Reason]:
+    """Entries of the book that have been without a tensor since this pass.
+
+    Args:
+        cache: the cache after the pass.
+        before: what was known before it.
+        on_worker: rows of each tensor on the worker before it.
+        entries: all hashes.
+    """
+    known = {name for name, _ in before.state.book.references} - on_worker.keys()
+    by_order = {entry.order: entry for entry in entries.values()}
+    told = []
+    for state in cache.entries:
+        entry = by_order[state.entry]
+        in_book = state.state in ("referenced", "freeable")
+        if in_book and not state.resident and entry.identifier not in known:
+            text = f"{entry.letter} is in the book, and the worker has no tensor of it"
+            told.append(Reason(text, short=f"{entry.letter}: no tensor", is_bad=True))
+    return told

@@ -1,12 +1,41 @@
-"""Where a run comes from, and how it is made again."""
+"""The files in the folder of a report on a run, and the commands that make the run again there."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from proofs.drive.origin import Origin
-from proofs.report.pages.links import Links
 from spec.record.run_findings import LoopFinding
+
+
+@dataclass(frozen=True)
+class Links:
+    """Files of a report, relative to its folder.
+
+    Attributes:
+        page: the page.
+        markdown: the text for a pull request.
+        trace: the run.
+        itf: the run in the Informal Trace Format.
+        scenario: what was chosen from outside.
+        test: the stand-alone test; ``None`` where there can be none.
+        index: the page over all reports.
+    """
+
+    page: str = "report.html"
+    markdown: str = "report.md"
+    trace: str = "trace.json"
+    itf: str = "trace.itf.json"
+    scenario: str = "scenario.json"
+    test: str | None = "test_repro.py"
+    index: str = "../index.html"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The files of the folder, in the order in which a reader wants them."""
+        names = (self.page, self.markdown, self.test, self.scenario, self.trace, self.itf)
+        return tuple(name for name in names if name is not None)
 
 
 def reproduce(origin: Origin, finding: LoopFinding, runner: str, links: Links) -> tuple[str, ...]:
