@@ -393,17 +393,21 @@ class Room:
 
     Attributes:
         value: rows that are free or can be freed just now.
-        is_sure: whether the calls lead to what the book reported at the pass's end. Where they do
-            not, the numbers between are not known.
+        is_sure: whether the calls lead to what the book reported at the pass's end, with releases
+            that give their rows back or, as a fault may have it, with none that does. Where they
+            lead elsewhere, the numbers between are not known.
     """
 
     def __init__(self, step: PassSeen, before: Before, words: Words) -> None:
         self._words = words
         self._is_counted = words.config.is_encoder_decoder
-        self._start(before)
-        for call in step.calls:
-            self.apply(call)
-        self.is_sure = self.value == room(step.state)
+        for self._releases in (True, False):
+            self._start(before)
+            for call in step.calls:
+                self.apply(call)
+            self.is_sure = self.value == room(step.state)
+            if self.is_sure:
+                break
         self._start(before)
 
     def _start(self, before: Before) -> None:
@@ -432,7 +436,7 @@ class Room:
         ):
             one = self._words.feature(call.request, call.feature)
             self._apply_to(call, one)
-        elif call.method == "free":
+        elif call.method == "free" and self._releases:
             for name, held in self._holders.items():
                 if call.request in held:
                     held.discard(call.request)
@@ -451,6 +455,10 @@ class Room:
             if not self._is_counted:
                 self._holders[name] = {call.request}
             self.value -= feature.num_rows
+        elif not self._releases:
+            return
+        elif self._is_counted:
+            self.value += feature.num_rows
         else:
             held = self._holders.get(name, set())
             if call.request in held:
