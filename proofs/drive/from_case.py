@@ -27,7 +27,6 @@ class Likeness:
     """A scenario for a case.
 
     Attributes:
-        scenario: the scenario.
         differs: where it is not the case itself, without a full stop each.
     """
 
@@ -40,7 +39,6 @@ class _Others:
     """Requests that are there before the one of the case, and the pass before which that arrives.
 
     Attributes:
-        requests: the requests.
         arrival: when the request of the case arrives.
         num_tokens: what those that still run take of a pass.
         differs: what is to be said of them.

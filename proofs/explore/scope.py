@@ -41,7 +41,6 @@ class Scope:
     """What is explored.
 
     Attributes:
-        name: its name.
         parts: the layouts, by shape. Those of one-token items without text are explored under all
             rows: they show most.
         lengths: of features (tokens).

@@ -54,7 +54,6 @@ class Parting:
 
     Attributes:
         number: number of the scenario.
-        runner: the runner.
         is_broken: a claim is broken on it all the same: every scenario that differs is like that.
     """
 

@@ -24,8 +24,6 @@ class Setup:
     """Settings under the rules of a scheduler, and what was left open about them from the start.
 
     Attributes:
-        settings: the settings.
-        rules: the rules.
         release: release of vLLM whose rules they are; ``None`` for nobody's.
         open_questions: what no theorem is about.
         item_limits: the limits on a prompt's items as they were given, kind by kind, and such ones

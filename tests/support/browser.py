@@ -172,7 +172,6 @@ def mark_seen(page: Page, mark: str, *, first_screen: bool = False) -> Problems:
     """Whether the first element of a selector is seen whole without scrolling sideways.
 
     Args:
-        page: the page.
         mark: the selector.
         first_screen: whether it has to be seen without scrolling down, too.
     """
@@ -193,7 +192,6 @@ def marks_begin(page: Page, mark: str, least: int = 120) -> Problems:
     """Whether each element of a selector begins where no scrolling sideways is needed.
 
     Args:
-        page: the page.
         mark: the selector.
         least: so much (px) of each has to be seen.
     """

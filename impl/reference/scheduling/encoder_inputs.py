@@ -57,7 +57,6 @@ class EncoderInputs:
         feature that is refused: an entry taken behind it could keep the room that it needs.
 
         Args:
-            request: the request.
             num_computed_tokens: its progress, prefix hits included (tokens).
             num_new_tokens: tokens that it would run (tokens, at least 1).
             available_tokens: most tokens that it could run in this pass; a whole item may use them

@@ -15,7 +15,6 @@ class NewRequestData:
 
     Attributes:
         request: index of the request.
-        mm_features: all its features.
         raw_inputs: indices of the features whose raw data is sent along.
     """
 

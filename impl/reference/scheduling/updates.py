@@ -18,7 +18,6 @@ class InFlight:
     """One request of a pass that is not yet updated.
 
     Attributes:
-        request: the request.
         num_tokens: tokens that run.
         num_draft_tokens: drafts among them.
         samples: whether the step reaches the end of what is known, and so samples.
@@ -36,7 +35,6 @@ class Updates:
     """Takes the results of passes back, in the order in which they were scheduled.
 
     Args:
-        scheduler: the scheduler.
         requests: what the world answers each request.
         free_encoder_inputs: lets references go by progress.
     """

@@ -123,7 +123,6 @@ class BookEvent:
     """One operation of a case, as the oracle's book carries it out.
 
     Attributes:
-        operation: the operation.
         answer: the oracle's answer.
         evicted: identifiers that the operation evicts.
         reallocated: whether the operation allocates what was evicted in the same pass.

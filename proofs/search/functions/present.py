@@ -61,7 +61,6 @@ def print_results(
     """Print one line for each result: a table on a terminal, fixed columns elsewhere.
 
     Args:
-        results: the results.
         title: what to print above them.
         part: head of the column that says on what each was checked.
         numbers: heads of the columns with numbers.

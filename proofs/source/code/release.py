@@ -276,7 +276,6 @@ class StandIn:
 
     Args:
         module: the class's module.
-        class_name: the class.
         attributes: what the object has; a method of the same name is not looked for.
     """
 

@@ -33,7 +33,6 @@ class RunInput:
     """A lone request and the configuration that it runs in (tokens, rows).
 
     Attributes:
-        features: its features.
         num_prompt_tokens: length of its prompt.
         max_tokens: tokens to generate.
         token_budget: most tokens of a pass.

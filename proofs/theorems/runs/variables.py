@@ -26,8 +26,6 @@ class World:
     Attributes:
         scope: its constants, as numbers that say which are truth values.
         state: its state, likewise.
-        transitions: its transitions.
-        invariants: its invariants.
         guards: the guards of a correct engine.
         plain: what constants are like in a run.
     """
