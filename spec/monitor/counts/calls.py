@@ -28,6 +28,8 @@ class CallsMonitor:
         self._log = log
         self._freeable: tuple[str, ...] = ()
         self._keeps_freeable_slots: bool | None = None
+        self._refused: set[int] = set()
+        """Requests refused for good; one that ends in the update may be looked at again before."""
 
     def observe(self, step: Step) -> None:
         """Judge a step."""
@@ -216,7 +218,8 @@ class CallsMonitor:
         history = self._history
         known = name in history.previous_references or name in allocated
         if call.answer is None:
-            wrong = call.request not in step.rejected
+            self._refused.update(step.rejected)
+            wrong = call.request not in self._refused
         elif call.answer:
             wrong = not known
         else:

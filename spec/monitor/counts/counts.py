@@ -7,6 +7,8 @@ The claim ``counts-agree``: progress, tokens, placeholders, drafts and statuses 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spec.history.history import History
 from spec.history.log import FindingLog
 from spec.monitor.counts.batch import BatchMonitor
@@ -28,7 +30,8 @@ class CountsMonitor:
     Not judged is what an engine may choose: where requests that were skipped or go on with their
     next turn stand in the waiting queue, when the KV blocks of a request that does not run are
     reclaimed (its progress is then 0), whether what a preempted request has in flight is still
-    delivered, and the progress of requests that ended.
+    delivered, the progress of requests that ended, and whether a request that is refused for good
+    ends in the pass that refuses it or in an update that follows, of that pass at the latest.
 
     Args:
         scenario: what was chosen from outside.
@@ -49,6 +52,8 @@ class CountsMonitor:
         self._events = EventsMonitor(scenario, log)
         self._order = OrderMonitor(scenario, log)
         self._outcomes = OutcomesMonitor(scenario, log)
+        self._refused: dict[int, int] = {}
+        """Requests refused for good that have not ended, and the pass that refused each first."""
 
     def observe(self, step: Step) -> None:
         """Judge a step; one that raised stopped in its middle, and ends the run."""
@@ -63,6 +68,8 @@ class CountsMonitor:
         match step.kind:
             case "pass":
                 self._events.check_pass(step)
+                if self._refused:
+                    self._check_refused(step.index - 1 - self._config.async_depth)
                 granted = self._batch.observe(step, states)
                 self._outcomes.observe_pass(step, states)
                 expected = self._after_pass(step)
@@ -72,7 +79,11 @@ class CountsMonitor:
                 self._events.check_event(step)
                 expected = self._after_event(step)
         after = {state.request: state for state in step.state.requests}
+        if self._refused:
+            self._end_refused(step, after, expected)
         self._compare(step, after, expected, granted)
+        if step.kind == "update" and self._refused:
+            self._check_refused(step.index)
         self._queues.check(step.state, statuses_stay=self._history.statuses_stay)
         self._states = after
 
@@ -99,8 +110,35 @@ class CountsMonitor:
                 expected.setdefault(request, ("preempted", 0, 0, 0, tokens))
         for request in step.rejected:
             if request in self._states:
-                expected[request] = counts_of(self._states[request], "rejected")
+                self._refused.setdefault(request, step.index)
         return expected
+
+    def _end_refused(
+        self, step: Step, after: Mapping[int, RequestState], expected: dict[int, Counts]
+    ) -> None:
+        """Expect the end of each refused request that ended in the step."""
+        for request in list(self._refused):
+            state = after.get(request)
+            if state is None or state.status not in ENDED:
+                continue
+            # One that is aborted before it was told may count as either.
+            is_aborted = step.kind == "event" and step.event == "abort"
+            ended = state.status if is_aborted else "rejected"
+            _, *counts = expected.get(request) or counts_of(self._states[request])
+            expected[request] = (ended, *counts)
+            del self._refused[request]
+
+    def _check_refused(self, last: int) -> None:
+        """Judge that requests which a pass up to ``last`` refused have ended: its update is over."""
+        for request, index in list(self._refused.items()):
+            if index <= last:
+                self._note(
+                    "request refused for good goes on",
+                    f"request {request} has not ended after the update of pass {index}",
+                    f"pass {index} refused it for good: it ends there or in the update",
+                    request,
+                )
+                del self._refused[request]
 
     def _after_event(self, step: EventSeen) -> dict[int, Counts]:
         expected: dict[int, Counts] = {}
