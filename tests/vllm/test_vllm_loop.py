@@ -8,13 +8,14 @@ from functools import cache
 import pytest
 from packaging.version import Version
 
-from impl.faults.scenarios import MISS_OF_DRAFTER
+from impl.faults.scenarios import MISS_OF_DRAFTER, OTHER_ROWS
 from impl.vllm.launch.fetch import CI_RELEASES
 from impl.vllm.launch.worker_order import worker_order
 from spec.claims.witnesses import FULL_CACHE, TWO_ITEMS
 from spec.record.document import dumps_scenario
 from spec.record.scenario import Scenario
 from tests.recorders import record_picture
+from tests.support.healthy_runs import LOAD_FAILS_OVER_ITEM, OTHER_ROWS_ASYNC
 from tests.support.releases import ask, require_release
 from tests.support.vllm_loop_faults import RECORDED, RecordedFault
 
@@ -67,12 +68,16 @@ PLAIN: tuple[tuple[Scenario, bool], ...] = (
     (FULL_CACHE, False),
 )
 
+OWN_WAY: tuple[Scenario, ...] = (OTHER_ROWS, OTHER_ROWS_ASYNC, LOAD_FAILS_OVER_ITEM)
+"""Scenarios that the newest release runs in another way than the reference."""
+
 
 @cache
 def observed(release: str) -> list[dict[str, dict[str, object]]]:
     """What each recorded fault's scenario shows on a release, and then each plain one."""
     inputs = [(dumps_scenario(fault.scenario), False) for fault in RECORDED]
     inputs += [(dumps_scenario(scenario), with_tensors) for scenario, with_tensors in PLAIN]
+    inputs += [(dumps_scenario(scenario), False) for scenario in OWN_WAY]
     inputs += [(dumps_scenario(MISS_OF_DRAFTER), False)]
     result: list[dict[str, dict[str, object]]] = ask(release, OBSERVE, given=json.dumps(inputs))
     return result
@@ -110,6 +115,24 @@ def test_the_newest_release_is_clean_on_plain_runs(release: str) -> None:
     plain = observed(release)[len(RECORDED) : len(RECORDED) + len(PLAIN)]
     assert [run.get("ending") for runs in plain for run in runs.values()] == ["idle"] * 6
     assert [run["claims"] for runs in plain for run in runs.values()] == [[]] * 6
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", ["0.33.0"])
+def test_the_newest_release_may_do_things_in_its_own_way(release: str) -> None:
+    """Wrong: a release is blamed for when it ends a request, or for sending raw data once more.
+
+    V1 does not send it, and lacks it: that is a fault of the release.
+    """
+    require_release(release)
+    first = len(RECORDED) + len(PLAIN)
+    own_way = observed(release)[first : first + len(OWN_WAY)]
+    assert [runs["V2"]["claims"] for runs in own_way] == [[], [], []]
+    assert [runs["V1"]["claims"] for runs in own_way] == [
+        [],
+        [],
+        ["payload-available", "target-resident", "views-agree"],
+    ]
 
 
 @pytest.mark.vllm

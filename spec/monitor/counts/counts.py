@@ -124,12 +124,12 @@ class CountsMonitor:
             # One that is aborted before it was told may count as either.
             is_aborted = step.kind == "event" and step.event == "abort"
             ended = state.status if is_aborted else "rejected"
-            _, *counts = expected.get(request) or counts_of(self._states[request])
-            expected[request] = (ended, *counts)
+            counts = expected.get(request) or counts_of(self._states[request])
+            expected[request] = (ended, *counts[1:])
             del self._refused[request]
 
     def _check_refused(self, last: int) -> None:
-        """Judge that requests which a pass up to ``last`` refused have ended: its update is over."""
+        """Judge that requests refused by a pass up to ``last`` have ended: its update is over."""
         for request, index in list(self._refused.items()):
             if index <= last:
                 self._note(

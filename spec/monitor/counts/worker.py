@@ -100,13 +100,15 @@ class WorkerMonitor:
         self._was_reset = False
         if worker.received:
             started = {s.request for s in step.scheduled if s.started}
+            # After a fall of progress the data may come once more with the input that needs it.
             if len(set(worker.received)) < len(worker.received) or any(
-                request not in started for request, _ in worker.received
+                key[0] not in started and key not in step.encoder_inputs for key in worker.received
             ):
                 self._note(
                     "raw data that nobody needs",
                     f"the worker received {list(worker.received)}",
-                    f"features of the requests that start, {sorted(started)}, each once",
+                    f"features of the requests that start, {sorted(started)}, and inputs to "
+                    f"encode, {list(step.encoder_inputs)}, each once",
                 )
 
     def _check_contents(self, step: PassSeen, worker: WorkerSeen) -> None:
