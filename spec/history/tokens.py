@@ -18,7 +18,7 @@ def tokens_left(
 
     Args:
         config: the engine's settings.
-        batch: what the pass runs.
+        batch: what the pass runs, in the order of admission.
         entry: one of its requests.
         returned: at most how many tokens came back in the pass from requests preempted in it; they
             may have come before the chunk was cut, or after.

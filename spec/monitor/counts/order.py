@@ -1,4 +1,4 @@
-"""Who goes first: the order of victims, of starts and of the waiting queue.
+"""Who goes first: the order of victims, of admissions and of the waiting queue.
 
 Part of the claim ``counts-agree``, with :mod:`spec.monitor.counts.counts`.
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spec.history.admission import by_admission
 from spec.history.log import FindingLog
 from spec.record.scenario import Scenario
 from spec.record.steps import EngineState, PassSeen, RequestState, Step
@@ -96,6 +97,8 @@ class OrderMonitor:
     def _check_starts(self, step: PassSeen, states: Mapping[int, RequestState]) -> None:
         started = [scheduled.request for scheduled in step.scheduled if scheduled.started]
         if len(started) > 1:
+            # A worker may order its batch by the length of ranges.
+            started = [entry.request for entry in by_admission(step) if entry.started]
             if self._by_priority:
                 free = [r for r in started if r in states and not states[r].num_blocks]
                 self._check_order("requests start out of turn", free)

@@ -8,6 +8,7 @@ themselves are judged by :mod:`spec.monitor.residency.gather`.
 from __future__ import annotations
 
 from spec.claims import predicates as claims
+from spec.history.admission import by_admission
 from spec.history.history import History
 from spec.history.layout import FeatureLayout
 from spec.history.log import FindingLog
@@ -269,7 +270,7 @@ class ResidencyMonitor:
             return False
         start = scheduled.num_computed_tokens
         returned = tokens_of_victims(step, self._history.previous_progress())
-        least, most = tokens_left(self._config, step.scheduled, scheduled, returned)
+        least, most = tokens_left(self._config, by_admission(step), scheduled, returned)
         cut: bool = claims.cut_before_whole_item(feature, start, least, most)
         return cut
 

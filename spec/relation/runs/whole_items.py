@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spec.claims import predicates as claims
+from spec.history.admission import by_admission
 from spec.history.tokens import tokens_left
 from spec.record.config import EngineConfig
 from spec.record.steps import PassSeen, ScheduledRequest
@@ -28,7 +29,7 @@ def whole_item_ahead(
     start = entry.num_computed_tokens
     chunk = claims.Chunk(start, start + entry.num_scheduled_tokens)
     returned = config.max_num_batched_tokens if step.preempted else 0
-    least, most = tokens_left(config, step.scheduled, entry, returned)
+    least, most = tokens_left(config, by_admission(step), entry, returned)
     for projection in projections:
         feature = projection.feature
         if not claims.is_at_boundary(feature, chunk) or projection.state.asked:
