@@ -16,7 +16,7 @@ from impl.target import FunctionTarget
 from impl.targets.functions import ReferenceTarget
 from impl.tensors import TensorSettings
 from proofs.search.functions import strategies
-from spec.claims.on_functions import CLAIMS
+from spec.claims.texts import FUNCTION_CLAIMS
 from spec.functions.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase
 from spec.functions.findings import Finding
 from spec.functions.monitor import check, check_runners_agree
@@ -204,7 +204,7 @@ def drawn_fixture() -> Callable[[SearchStrategy[Case], int], list[Case]]:
 @pytest.fixture(scope="session")
 def case_pool() -> tuple[Case, ...]:
     """A fixed pool: witnesses, directed cases and draws of every strategy."""
-    pool = [claim.witness for claim in CLAIMS] + _directed_cases()
+    pool = [claim.witness for claim in FUNCTION_CLAIMS.values()] + _directed_cases()
     for strategy, count in (
         (strategies.gather_cases(), 400),
         (strategies.free_cases(), 150),

@@ -34,7 +34,7 @@ class Fault:
             where neither is so.
         scenario: the smallest known scenario that shows it in the loop; ``None`` where nothing
             shows there.
-        without: id of the assumption (:mod:`spec.claims.on_runs_assumptions`) that the scenario
+        without: id of the assumption (:mod:`spec.claims.assumptions`) that the scenario
             breaks, since the fault shows only then; claims that rest on it are not judged. Empty
             for none.
         not_in_loop: why nothing shows in the loop; empty where something does.

@@ -1,7 +1,7 @@
 """Worlds that break an assumption about the loop which no scenario can break.
 
 A world runs the reference, faulty or not, and answers it as no engine should be answered. It shows
-what :mod:`spec.claims.on_runs_assumptions` says of the assumption, and is no fault of any code.
+what :mod:`spec.claims.assumptions` says of the assumption, and is no fault of any code.
 """
 
 from __future__ import annotations

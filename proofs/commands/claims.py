@@ -12,7 +12,7 @@ from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import print_gaps, print_table, record_lines, to_json
 from proofs.ledger.gaps import gaps
 from proofs.results.document import dumps, results_of
-from spec.claims.on_runs import any_claim
+from spec.claims.texts import any_claim
 from spec.functions.case_files import require_writable, write_atomically
 from spec.verdict import Verdict, exit_code
 

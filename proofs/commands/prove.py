@@ -27,7 +27,7 @@ from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
 from proofs.source.present import checked_source, print_source_report
 from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.theorems.prove import prove_options, run
-from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
+from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError
 
 

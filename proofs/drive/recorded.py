@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import TypeAdapter
 
 from proofs.recorded import SCENARIOS
-from spec.claims.on_runs import loop_claim
+from spec.claims.texts import loop_claim
 from spec.errors import InputError
 from spec.record.document import ScenarioDocument, load
 from spec.record.json_document import parse, read_text

@@ -15,7 +15,6 @@ from proofs.ledger import reasons
 from proofs.ledger.records import (
     AblationRecord,
     AssumptionRecord,
-    Breaking,
     Checked,
     ClaimRecord,
     FaultRecord,
@@ -42,11 +41,9 @@ from proofs.source.passes import runs, scheduling_claims
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES, run_shapes
 from proofs.source.passes.scheduling_scenario import lone_shapes, shapes
 from proofs.theorems.groups import FOLDERS, GROUPS
-from spec.claims.on_functions import CLAIMS
-from spec.claims.on_functions_assumptions import ASSUMPTIONS
-from spec.claims.on_runs import ALL_TEXTS, LOOP_CLAIMS
-from spec.claims.on_runs_assumptions import ALL_IDS, LOOP_ASSUMPTIONS
+from spec.claims.assumptions import ASSUMPTIONS
 from spec.claims.register import PREDICATES
+from spec.claims.texts import ALL_TEXTS, FUNCTION_CLAIMS, LOOP_CLAIMS
 from spec.verdict import Verdict
 
 EXPLORED = FOLDER / "explore.json"
@@ -137,7 +134,9 @@ def claims_stated(obligation: Obligation) -> tuple[str, ...]:
 
 def _ablation(ablation: Ablation) -> AblationRecord:
     """Its name, and the assumptions among the premises that it drops; they bear their ids."""
-    return AblationRecord(ablation.name, tuple(name for name in ablation.drops if name in ALL_IDS))
+    return AblationRecord(
+        ablation.name, tuple(name for name in ablation.drops if name in ASSUMPTIONS)
+    )
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def source_parts() -> dict[str, tuple[str, ...]]:
 def _scopes(explored: Explored | None) -> Iterator[Scope]:
     for part, claims in CLAIMS_OF_PART.items():
         yield Scope("functions", part, claims)
-    yield Scope("loop", LOOP_SCOPE, tuple(claim.id for claim in LOOP_CLAIMS))
+    yield Scope("loop", LOOP_SCOPE, tuple(claim.id for claim in LOOP_CLAIMS.values()))
     for source_part, claims in source_parts().items():
         yield Scope("source", source_part, claims)
     if explored is not None:
@@ -219,19 +218,13 @@ def _claim(
 ) -> ClaimRecord:
     text = ALL_TEXTS[claim_id]
     proofs = [obligation for obligation in obligations if obligation.claim == claim_id]
-    assumptions = dict.fromkeys(
-        name
-        for claim in (*CLAIMS, *LOOP_CLAIMS)
-        if claim.id == claim_id
-        for name in claim.assumptions
-    )
     return ClaimRecord(
         id=claim_id,
         kind=text.kind,
         sentence=text.sentence,
         why=text.why,
         not_expected=text.not_expected,
-        assumptions=tuple(assumptions),
+        assumptions=text.assumptions,
         predicates=tuple(stating.__name__ for stating in PREDICATES.get(claim_id, ())),
         proofs=tuple(obligation.name for obligation in proofs),
         refuted=tuple(f"{o.name}/{a.name}" for o in proofs for a in o.ablations),
@@ -253,11 +246,11 @@ def _claim(
 
 def _checked(claim_id: str, scopes: Sequence[Scope]) -> Iterator[Checked]:
     parts = _names(scopes, "functions", claim_id)
-    for claim in CLAIMS:
+    for claim in FUNCTION_CLAIMS.values():
         if claim.id == claim_id and parts:
             yield Checked("functions", parts, claim.faults, run_function_witness(claim))
     loop = _names(scopes, "loop", claim_id)
-    for in_loop in LOOP_CLAIMS:
+    for in_loop in LOOP_CLAIMS.values():
         if in_loop.id == claim_id:
             yield Checked("loop", loop, in_loop.faults, run_loop_witness(in_loop))
 
@@ -289,23 +282,15 @@ def _fault(
 def _assumptions(
     claims: Sequence[ClaimRecord], obligations: Sequence[ObligationRecord]
 ) -> Iterator[AssumptionRecord]:
-    """One record for each id; what is said of it on functions comes first."""
-    on_functions = {assumption.id: assumption for assumption in ASSUMPTIONS}
-    in_loop = {assumption.id: assumption for assumption in LOOP_ASSUMPTIONS}
-    for name in dict.fromkeys((*on_functions, *in_loop)):
-        traces: list[Breaking | None] = []
-        breaks: list[str | None] = []
-        if name in on_functions:
-            breaks.append(on_functions[name].claim)
-            traces.append(break_assumption(on_functions[name]))
-        if name in in_loop:
-            breaks.append(in_loop[name].claim)
-            traces.append(break_loop_assumption(in_loop[name]))
-        text = on_functions[name] if name in on_functions else in_loop[name]
+    """One record for each; what is seen on functions comes first."""
+    for assumption in ASSUMPTIONS.values():
+        breaking = (assumption.on_functions, assumption.on_runs)
+        traces = (break_assumption(assumption), break_loop_assumption(assumption))
+        name = assumption.id
         yield AssumptionRecord(
             id=name,
-            sentence=text.sentence,
-            without=text.without,
+            sentence=assumption.sentence,
+            without=assumption.without,
             claims=tuple(claim.id for claim in claims if name in claim.assumptions),
             ablations=tuple(
                 f"{obligation.name}/{ablation.name}"
@@ -313,6 +298,6 @@ def _assumptions(
                 for ablation in obligation.ablations
                 if name in ablation.drops
             ),
-            breaks=tuple(claim for claim in breaks if claim is not None),
+            breaks=tuple(shown.claim for shown in breaking if shown is not None),
             traces=tuple(trace for trace in traces if trace is not None),
         )

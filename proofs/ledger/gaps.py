@@ -22,7 +22,7 @@ from proofs.ledger.records import (
     Level,
     ObligationRecord,
 )
-from spec.claims.on_functions import Kind
+from spec.claims.texts import Kind
 
 
 @dataclass(frozen=True)

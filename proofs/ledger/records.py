@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spec.claims.on_functions import Kind
+from spec.claims.texts import Kind
 
 Level: TypeAlias = Literal["functions", "loop"]
 LEVELS: tuple[Level, ...] = ("functions", "loop")

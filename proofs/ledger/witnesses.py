@@ -18,10 +18,8 @@ from proofs.ledger.records import Breaking, Witnessed
 from proofs.run.record import record
 from proofs.search.functions.parts import CLAIMS_OF_PART, CheckedPart, findings_on
 from proofs.search.functions.premises import premise_happens
-from spec.claims.on_functions import Claim
-from spec.claims.on_functions_assumptions import Assumption
-from spec.claims.on_runs import LoopClaim, loop_claim
-from spec.claims.on_runs_assumptions import LoopAssumption
+from spec.claims.assumptions import Assumption, BreakingScenario
+from spec.claims.texts import FunctionClaim, LoopClaim, loop_claim
 from spec.functions.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.monitor.monitor import LoopMonitor
 from spec.monitor.residency.runners import compare_runners
@@ -51,7 +49,7 @@ def _found(target: ReferenceTarget, claim_id: str, case: Case) -> set[str]:
     }
 
 
-def run_function_witness(claim: Claim) -> Witnessed:
+def run_function_witness(claim: FunctionClaim) -> Witnessed:
     """Run a claim's case on every part of the reference that can contradict the claim on it."""
     claim.witness.validate()
     violated = _found(ReferenceTarget(), claim.id, claim.witness)
@@ -88,33 +86,34 @@ def _reads(step: Step) -> bool:
 
 def break_assumption(assumption: Assumption) -> Breaking | None:
     """Run the case that breaks a claim without the assumption; ``None`` if it has none."""
-    if assumption.trace is None:
+    breaking = assumption.on_functions
+    if breaking is None:
         return None
-    faults = [assumption.with_fault] if assumption.with_fault else []
-    claim = assumption.claim or ""
-    found = _found(ReferenceTarget(faults), claim, assumption.trace)
-    words = "; ".join([describe_case(assumption.trace), *(f"with {fault}" for fault in faults)])
-    return Breaking(words, claim, claim in found)
+    faults = [breaking.with_fault] if breaking.with_fault else []
+    found = _found(ReferenceTarget(faults), breaking.claim, breaking.case)
+    words = "; ".join([describe_case(breaking.case), *(f"with {fault}" for fault in faults)])
+    return Breaking(words, breaking.claim, breaking.claim in found)
 
 
-def break_loop_assumption(assumption: LoopAssumption) -> Breaking | None:
+def break_loop_assumption(assumption: Assumption) -> Breaking | None:
     """Run the scenario, in the world that breaks the assumption if it names one.
 
     Without the assumption the claim is violated there, and with it it is not. Where the assumption
     is what lets a fault be seen, the fault is seen with it, and goes unseen without it.
     """
-    if assumption.scenario is None:
+    breaking = assumption.on_runs
+    if breaking is None:
         return None
-    proper = _violated(assumption, "")
-    broken = _violated(assumption, assumption.world)
-    words = describe_scenario(assumption.scenario)
-    claim = assumption.claim or ""
-    if assumption.world:
-        words = f"{words}; {_in_words(assumption.world)}"
-    if assumption.hides:
-        words = f"{words}, and {assumption.hides} goes unseen"
+    proper = _violated(breaking, "")
+    broken = _violated(breaking, breaking.world)
+    words = describe_scenario(breaking.scenario)
+    claim = breaking.claim
+    if breaking.world:
+        words = f"{words}; {_in_words(breaking.world)}"
+    if breaking.hides:
+        words = f"{words}, and {breaking.hides} goes unseen"
         return Breaking(words, claim, claim in proper and claim not in broken)
-    if assumption.world:
+    if breaking.world:
         return Breaking(words, claim, claim in broken and not proper)
     return Breaking(words, claim, claim in broken)
 
@@ -125,18 +124,17 @@ def _in_words(name: str) -> str:
     return line[0].lower() + line[1:].rstrip(".")
 
 
-def violated_without(assumption: LoopAssumption) -> frozenset[str]:
+def violated_without(breaking: BreakingScenario) -> frozenset[str]:
     """All claims that are violated where the assumption does not hold."""
-    return _violated(assumption, assumption.world)
+    return _violated(breaking, breaking.world)
 
 
-def _violated(assumption: LoopAssumption, name: str) -> frozenset[str]:
+def _violated(breaking: BreakingScenario, name: str) -> frozenset[str]:
     """Claims that both runners' runs violate, each up to the end or to the most steps."""
-    assert assumption.scenario is not None
-    parts = faulty_parts([assumption.hides] if assumption.hides else [])
+    parts = faulty_parts([breaking.hides] if breaking.hides else [])
     found: set[str] = set()
     for runner in RUNNERS:
-        scenario = assumption.scenario
+        scenario = breaking.scenario
         if name:
             scenario, steps = world(name)(scenario, runner, parts)
         else:

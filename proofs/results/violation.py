@@ -13,9 +13,7 @@ from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import has_derived_sizes
 from proofs.describe.words import describe_target
 from proofs.results.blame import SourcePlace, place_of_loop_claim, place_of_part
-from spec.claims.on_functions import BY_ID as ON_FUNCTIONS
-from spec.claims.on_functions import ClaimText
-from spec.claims.on_runs import BY_ID as ON_LOOP
+from spec.claims.texts import FUNCTION_CLAIMS, LOOP_CLAIMS, ClaimText
 from spec.functions import case_files
 from spec.functions.findings import Finding
 from spec.functions.scheduling_cases import SchedulingCase
@@ -62,7 +60,7 @@ class Violation:
     @property
     def text(self) -> ClaimText | None:
         """The claim's text; ``None`` for an id that is not known here."""
-        return ON_LOOP.get(self.claim) or ON_FUNCTIONS.get(self.claim)
+        return LOOP_CLAIMS.get(self.claim) or FUNCTION_CLAIMS.get(self.claim)
 
 
 def of_function(finding: Finding, part: str, package: Path | None) -> Violation:

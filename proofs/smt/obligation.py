@@ -23,7 +23,7 @@ from proofs.smt.solvers import (
 )
 from proofs.smt.vocabulary import Assignment, NotAMaskError, Values, Vocabulary
 from spec.algebra import BoolTerm, and_, not_
-from spec.claims.on_runs_assumptions import ALL_IDS as ASSUMPTIONS
+from spec.claims.assumptions import ASSUMPTIONS
 from spec.verdict import Verdict
 
 
@@ -34,7 +34,7 @@ class Formula:
     Attributes:
         premises: what the proof uses, and all of it is needed (a test drops each). A premise that
             is an assumption about the engine bears its id of
-            :mod:`spec.claims.on_functions_assumptions` or :mod:`spec.claims.on_runs_assumptions`.
+            :mod:`spec.claims.assumptions`.
         conclusion: what follows.
         realistic: what holds of every engine besides; the proof does without. The witness and the
             counterexamples of ablations obey it, so that they are data that a person recognises.
@@ -68,7 +68,7 @@ class Obligation:
     """A formula that must hold for all integers.
 
     Attributes:
-        claim: id of :mod:`spec.claims.on_functions` or :mod:`spec.claims.on_runs` that it supports.
+        claim: id of :mod:`spec.claims.texts` that it supports.
         group: the group's name; the module :mod:`proofs` has of that name.
         short_name: name within the group.
         sentence: what is shown, for a person.

@@ -20,7 +20,7 @@ from proofs.theorems.guards import (
 )
 from proofs.theorems.progress import group as progress
 from proofs.theorems.runs import items, references, residency, slots
-from spec.claims.on_runs import any_claim
+from spec.claims.texts import any_claim
 from spec.errors import InputError
 
 _MODULES = (

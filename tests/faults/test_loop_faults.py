@@ -11,7 +11,7 @@ from impl.target import RUNNERS, Runner
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
 from proofs.run.record import record
-from spec.claims.on_runs import BY_ID
+from spec.claims.texts import LOOP_CLAIMS
 from spec.monitor.monitor import LoopMonitor, compare_runners
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
@@ -110,7 +110,7 @@ def test_record_of_a_fault_says_what_shows_and_why(switch: Fault):
     several = len(switch.breaks_in_loop) > 1 or bool(switch.may_also_break)
     assert bool(switch.why_several) == several
     assert not set(switch.breaks_in_loop) & set(switch.may_also_break)
-    assert {*switch.breaks_in_loop, *switch.may_also_break} <= set(BY_ID)
+    assert {*switch.breaks_in_loop, *switch.may_also_break} <= set(LOOP_CLAIMS)
 
 
 MARGIN_UNDER_KV_PRESSURE = Scenario(

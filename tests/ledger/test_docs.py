@@ -14,8 +14,7 @@ from markdown_it import MarkdownIt
 from impl.faults.switches import BY_NAME as FAULTS
 from proofs.commands.main import main
 from proofs.recorded import FOUND
-from spec.claims.on_functions import CLAIMS
-from spec.claims.on_runs import ALL_TEXTS
+from spec.claims.texts import ALL_TEXTS, FUNCTION_CLAIMS
 from tests.recorders.record_docs import DOCS, PARTS, PICTURE, README, ROOT, drawing, pages, render
 
 TEXTS = {page: page.read_text(encoding="utf-8") for page in (*pages(), ROOT / "CONTRIBUTING.md")}
@@ -162,7 +161,7 @@ def test_make_targets_exist() -> None:
 
 def test_faults_in_the_claims_exist() -> None:
     """Wrong: the table of claims names switches that a reader cannot throw."""
-    for claim in CLAIMS:
+    for claim in FUNCTION_CLAIMS.values():
         assert set(claim.faults) <= set(FAULTS)
 
 

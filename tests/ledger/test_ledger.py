@@ -26,9 +26,8 @@ from proofs.source.ask.piece import RULE
 from proofs.source.check import pieces_of
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from spec.claims.on_functions import claim
-from spec.claims.on_runs import ALL_TEXTS, LOOP_CLAIMS, loop_claim
-from spec.claims.on_runs_assumptions import LOOP_ASSUMPTIONS, LoopAssumption, loop_assumption
+from spec.claims.assumptions import ASSUMPTIONS, assumption
+from spec.claims.texts import ALL_TEXTS, LOOP_CLAIMS, function_claim, loop_claim
 from spec.functions.cases import WindowCase
 from spec.record.config import EngineConfig
 from spec.record.scenario import Scenario, ScenarioRequest
@@ -273,10 +272,12 @@ def test_links_to_the_explorer_are_asked_for_once_it_is_recorded(tmp_path: Path)
 
 def test_a_case_without_the_premise_is_no_witness() -> None:
     """Wrong: a witness counts although nothing happens in it."""
-    nothing = replace(claim("window-exact"), witness=WindowCase((), 0, 1))
+    nothing = replace(function_claim("window-exact"), witness=WindowCase((), 0, 1))
     assert run_function_witness(nothing).premises == 0
     about_any_run = {"dropped-in-update", "counts-agree", "no-error", "no-stall", "released"}
-    seen = {c.id for c in LOOP_CLAIMS if run_loop_witness(replace(c, witness=TEXT)).premises}
+    seen = {
+        c.id for c in LOOP_CLAIMS.values() if run_loop_witness(replace(c, witness=TEXT)).premises
+    }
     assert seen == about_any_run
 
 
@@ -286,17 +287,21 @@ def test_a_witness_that_breaks_an_assumption_must_say_so() -> None:
     assert "need-agrees" in witness.violated
 
 
-@pytest.mark.parametrize("assumption", LOOP_ASSUMPTIONS, ids=lambda assumption: assumption.id)
-def test_claims_that_break_without_an_assumption_rest_on_it(assumption: LoopAssumption) -> None:
+@pytest.mark.parametrize("name", [a.id for a in ASSUMPTIONS.values() if a.on_runs])
+def test_claims_that_break_without_an_assumption_rest_on_it(name: str) -> None:
     """Wrong: a claim fails for want of something that it does not say it needs."""
-    broken = violated_without(assumption)
-    assert {c for c in broken if assumption.id not in loop_claim(c).assumptions} == set()
+    breaking = assumption(name).on_runs
+    assert breaking is not None
+    broken = violated_without(breaking)
+    assert {c for c in broken if name not in loop_claim(c).assumptions} == set()
 
 
 @pytest.mark.parametrize("name", ["outputs-in-order", "budgets-fixed", "everything-fits-alone"])
 def test_a_case_that_shows_nothing_is_no_case(name: str) -> None:
     """Wrong: any scenario passes for one that shows what the assumption is for."""
-    breaking = break_loop_assumption(replace(loop_assumption(name), scenario=TEXT))
+    shown = assumption(name)
+    assert shown.on_runs is not None
+    breaking = break_loop_assumption(replace(shown, on_runs=replace(shown.on_runs, scenario=TEXT)))
     assert breaking is not None
     assert not breaking.shown
 

@@ -14,7 +14,7 @@ from proofs.commands.main import main
 from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by, record_lines, to_json
 from proofs.ledger.records import Ledger
-from spec.claims.on_runs import ALL_TEXTS
+from spec.claims.texts import ALL_TEXTS
 from tests.support.results_files import read_results
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofs.search.functions import strategies
-from spec.claims.on_functions import CLAIMS
+from spec.claims.texts import FUNCTION_CLAIMS
 from spec.errors import InputError
 from spec.functions.case_files import (
     SCHEMA_FILE,
@@ -43,7 +43,10 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 A_CASE = RowRangeCase((True, False), 0, 1)
 
 
-@given(ANY_CASE, st.lists(st.tuples(st.sampled_from(CLAIMS), WORDS, WORDS), max_size=2))
+@given(
+    ANY_CASE,
+    st.lists(st.tuples(st.sampled_from(tuple(FUNCTION_CLAIMS.values())), WORDS, WORDS), max_size=2),
+)
 def test_what_is_written_is_read_back(case: Case, drawn: list[tuple[Any, str, str]]) -> None:
     """Wrong: a counterexample that cannot be replayed from its file."""
     findings = tuple(
@@ -55,7 +58,7 @@ def test_what_is_written_is_read_back(case: Case, drawn: list[tuple[Any, str, st
     VALIDATOR.validate(json.loads(text))
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", FUNCTION_CLAIMS.values(), ids=lambda claim: claim.id)
 def test_every_witness_survives_a_round_trip(claim: Any) -> None:
     """Wrong: a kind of case without a place in the schema."""
     assert loads(dumps(claim.witness)).case == claim.witness
@@ -63,7 +66,7 @@ def test_every_witness_survives_a_round_trip(claim: Any) -> None:
 
 def test_every_kind_of_case_has_a_witness() -> None:
     """Wrong: a kind of case that the round trips never saw."""
-    assert {claim.witness.kind for claim in CLAIMS} == {
+    assert {claim.witness.kind for claim in FUNCTION_CLAIMS.values()} == {
         kind.__dataclass_fields__["kind"].default for kind in get_args(Case)
     }
 

@@ -19,7 +19,7 @@ from impl.target import RUNNERS
 from impl.targets.functions import ReferenceTarget
 from impl.tensors import RowCodec, TensorSettings
 from proofs.search.functions.strategies import gather_cases
-from spec.claims.on_functions import claim
+from spec.claims.texts import function_claim
 from spec.functions.cases import GatherCase
 from spec.functions.gather import InteriorMiss, expected_gather, read_features
 from spec.functions.monitor import check, check_runners_agree, in_common_domain
@@ -98,7 +98,7 @@ def test_both_forms_of_v2s_signature_agree(case):
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_a_worker_that_reuses_memory_in_place_is_seen(runner, device, reference, monkeypatch):
     """Otherwise the check that gathered views outlive their entries cannot fail."""
-    case = claim("rows-exact").witness
+    case = function_claim("rows-exact").witness
     assert isinstance(case, GatherCase)
     settings = TensorSettings(device)
     assert check(case, reference.gather(case, runner, settings), "reference") == ()

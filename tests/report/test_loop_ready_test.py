@@ -24,7 +24,7 @@ from proofs.report.ready.reach import needed_settings, reach_of_scenario
 from proofs.report.text.literals import LINE_LENGTH
 from proofs.run.record import record
 from proofs.search.runs.results import LoopCounterexample
-from spec.claims.on_runs import LOOP_CLAIMS
+from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError
 from spec.monitor.monitor import LoopMonitor
 from spec.record.config import EngineConfig
@@ -37,7 +37,7 @@ from tests.support.ready_runs import run_ready_tests
 from tests.support.vllm_found_faults import FOUND
 from tests.support.vllm_loop_faults import RECORDED
 
-READY = tuple(claim.id for claim in LOOP_CLAIMS if has_loop_ready_test(claim.id))
+READY = tuple(claim.id for claim in LOOP_CLAIMS.values() if has_loop_ready_test(claim.id))
 
 _CONFIG = EngineConfig(8, 4, 4, num_kv_blocks=60)
 _ITEM = Feature(0, 2, "A")
@@ -125,7 +125,7 @@ def test_an_identifier_stays_a_literal() -> None:
 
 def test_a_claim_without_a_ready_test_is_refused() -> None:
     """A file that checks nothing of the claim would pass everywhere."""
-    without = {claim.id for claim in LOOP_CLAIMS} - set(READY)
+    without = {claim.id for claim in LOOP_CLAIMS.values()} - set(READY)
     assert {"runners-agree", "counts-agree", "rows-exact"} <= without
     for claim in without:
         with pytest.raises(InputError, match=claim):

@@ -16,8 +16,8 @@ from proofs.report.picture.case_text import picture
 from proofs.report.ready.reach import reach_of
 from proofs.report.ready.target_info import TargetInfo
 from proofs.report.text.literals import LINE_LENGTH, printable, python_literal, python_string
-from spec.claims.on_functions import BY_ID, CLAIMS, Claim
-from spec.claims.on_functions_assumptions import ASSUMPTIONS
+from spec.claims.assumptions import ASSUMPTIONS
+from spec.claims.texts import FUNCTION_CLAIMS, FunctionClaim
 from spec.functions.case_files import load
 from spec.functions.cases import (
     AnyCase,
@@ -108,7 +108,7 @@ def made_up(claim: str, case: AnyCase, part: str, mechanism: str = "made up") ->
 def findings() -> list[Finding]:
     """A finding for every claim, with its witness and with cases that are hard to write down."""
     made: list[Finding] = []
-    for claim in CLAIMS:
+    for claim in FUNCTION_CLAIMS.values():
         match claim.witness:
             case GatherCase() as case if claim.id == "runners-agree":
                 made.append(made_up(claim.id, case, "V1 with V2"))
@@ -205,7 +205,7 @@ def test_no_identifier_breaks_a_page_for_the_browser(dossiers: list[Dossier]) ->
         assert tags.count("h1") == tags.count("main") == 1
         assert not {"img", "script", "iframe", "svg"} & set(tags)
         text = text_of(page)
-        assert BY_ID[each.claim].why in text.replace("vLLM #", "")
+        assert FUNCTION_CLAIMS[each.claim].why in text.replace("vLLM #", "")
         for path in dossier.paths[1:]:
             assert f'href="{path.name}"' in page
 
@@ -218,7 +218,7 @@ def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[Dossi
         assert docstring is not None
         said = " ".join(docstring.split())
         assert f"Reached in default settings: {reach_of(each).answer};" in said
-        assert printable(BY_ID[each.claim].sentence)[1:] in said
+        assert printable(FUNCTION_CLAIMS[each.claim].sentence)[1:] in said
         text = dossier.markdown.read_text(encoding="utf-8")
         assert "Do default settings reach it?" in text
         assert f"In default settings: <b>{reach_of(each).answer}</b>" in dossier.page.read_text()
@@ -226,8 +226,12 @@ def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[Dossi
 
 def test_two_faults_of_one_claim_do_not_overwrite_each_other(tmp_path: Path) -> None:
     """Only the last of them would be reported."""
-    first = made_up("rows-exact", BY_ID["rows-exact"].witness, "V1", "returned rows differ")
-    second = made_up("rows-exact", BY_ID["rows-exact"].witness, "V1", "merged embeddings differ")
+    first = made_up(
+        "rows-exact", FUNCTION_CLAIMS["rows-exact"].witness, "V1", "returned rows differ"
+    )
+    second = made_up(
+        "rows-exact", FUNCTION_CLAIMS["rows-exact"].witness, "V1", "merged embeddings differ"
+    )
     written = write_dossiers([first, second], tmp_path, VLLM)
     assert len(set(written)) == 2 * 4 + 1
     assert written[-1] == tmp_path / "index.html"
@@ -239,9 +243,9 @@ def test_two_faults_of_one_claim_do_not_overwrite_each_other(tmp_path: Path) -> 
 
 def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
     """Otherwise a case outside the engine's contract would look like a bug inside it."""
-    trace = next(a.trace for a in ASSUMPTIONS if a.id == "hash-is-content")
-    assert trace is not None
-    each = made_up("slots-conserved", trace, "book of unlike contents")
+    breaking = ASSUMPTIONS["hash-is-content"].on_functions
+    assert breaking is not None
+    each = made_up("slots-conserved", breaking.case, "book of unlike contents")
     dossier = write_dossier(each, tmp_path, VLLM)
     assert dossier.test is not None
     text = dossier.markdown.read_text()
@@ -271,8 +275,8 @@ def test_a_page_names_the_code_and_links_the_numbers(
     assert all("<dt>found in</dt>" in each.page.read_text() for each in dossiers)
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_when_a_claim_is_not_expected_is_the_end_of_a_sentence(claim: Claim) -> None:
+@pytest.mark.parametrize("claim", FUNCTION_CLAIMS.values(), ids=lambda claim: claim.id)
+def test_when_a_claim_is_not_expected_is_the_end_of_a_sentence(claim: FunctionClaim) -> None:
     """A page reads: the claim is not expected to hold, and then these words."""
     first, *_ = claim.not_expected.split()
     assert first in {"after", "for", "where", "never"}
@@ -283,7 +287,7 @@ def test_the_reference_gets_no_test_for_upstream(tmp_path: Path) -> None:
     """A test of vLLM says nothing about our own implementation."""
     each = finding(
         "row-range-exact",
-        BY_ID["row-range-exact"].witness,
+        FUNCTION_CLAIMS["row-range-exact"].witness,
         observed="rows [0,3)",
         expected="rows [0,0)",
         target="reference row_range",
@@ -300,7 +304,7 @@ def test_the_reference_gets_no_test_for_upstream(tmp_path: Path) -> None:
 
 def test_the_picture_shows_windows_features_and_rows() -> None:
     """A reviewer reads the case off this picture alone."""
-    assert picture(BY_ID["boundary-miss-tolerated"].witness).splitlines() == [
+    assert picture(FUNCTION_CLAIMS["boundary-miss-tolerated"].witness).splitlines() == [
         "request 0: 0 tokens computed, 4 scheduled, prefill of 9",
         "position                       0 1 2 3 4 5 6 7",
         "target reads [0,4)             = = = = . . . .",
@@ -347,9 +351,9 @@ def test_the_picture_of_either_book_says_what_must_happen() -> None:
 
 def test_a_long_case_is_drawn_by_runs_of_positions() -> None:
     """A hundred columns could not be read."""
-    trace = next(a.trace for a in ASSUMPTIONS if a.id == "features-in-prompt")
-    assert trace is not None
-    assert picture(trace).splitlines()[2:4] == [
+    breaking = ASSUMPTIONS["features-in-prompt"].on_functions
+    assert breaking is not None
+    assert picture(breaking.case).splitlines()[2:4] == [
         "position                                            0-49 50-148 149 150-159",
         "A[50,150)                                              .      #   #       .",
     ]

@@ -36,7 +36,7 @@ from proofs.search.functions.parts import CLAIMS_OF_PART
 from proofs.search.runs.present import checked_runs
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
-from spec.claims.on_runs import LOOP_CLAIMS
+from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError
 from spec.verdict import Verdict
 from tests.support.fake_release import write_release
@@ -333,7 +333,7 @@ def test_sarif_has_the_published_form(texts: list[str]) -> None:
 def test_each_claim_is_blamed_on_a_function_that_is_there(tmp_path: Path) -> None:
     """A reader would be sent to a line that has nothing to do with it."""
     package = write_scheduling_release(tmp_path)
-    for claim in LOOP_CLAIMS:
+    for claim in LOOP_CLAIMS.values():
         place = place_of_loop_claim(package, claim.id, ("V1",))
         assert place is not None, claim.id
         line = (place.root / place.file).read_text().splitlines()[place.line - 1]
@@ -369,7 +369,7 @@ def test_each_function_to_blame_is_in_the_newest_release() -> None:
             "encoder_decoder_book",
             "window",
         ), part
-    for claim in LOOP_CLAIMS:
+    for claim in LOOP_CLAIMS.values():
         assert place_of_loop_claim(source.package, claim.id, ("V2",)) is not None, claim.id
 
 

@@ -23,8 +23,8 @@ from proofs.search.functions.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart, 
 from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.present import _rich_table, checked_functions
 from proofs.search.functions.results import ALL_PARTS, CheckReport, CheckSettings
-from spec.claims.on_functions import CLAIMS
-from spec.claims.on_functions_assumptions import assumption
+from spec.claims.assumptions import assumption
+from spec.claims.texts import FUNCTION_CLAIMS
 from spec.errors import InputError
 from spec.functions.case_files import loads
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
@@ -118,13 +118,15 @@ def many_faults() -> CheckReport:
 def test_every_claim_on_single_functions_is_checked_somewhere() -> None:
     """Wrong: a claim that nobody checks passes for ever."""
     checked = {claim for claims in CLAIMS_OF_PART.values() for claim in claims}
-    assert checked == {claim.id for claim in CLAIMS} - WHOLE_STEP_CLAIMS
+    assert checked == {claim.id for claim in FUNCTION_CLAIMS.values()} - WHOLE_STEP_CLAIMS
     for assumption_id in WITHOUT.values():
         assumption(assumption_id)
 
 
 @pytest.mark.parametrize(
-    "claim", [c for c in CLAIMS if c.id not in WHOLE_STEP_CLAIMS], ids=lambda claim: claim.id
+    "claim",
+    [c for c in FUNCTION_CLAIMS.values() if c.id not in WHOLE_STEP_CLAIMS],
+    ids=lambda claim: claim.id,
 )
 def test_every_witness_meets_its_premise(claim: object) -> None:
     """Wrong: a premise counter that counts other cases than the claim is about."""

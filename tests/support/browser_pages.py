@@ -16,7 +16,7 @@ from proofs.report.pages.pass_page import write_pass_report
 from proofs.run.record import record
 from proofs.run.targets import faults_of
 from proofs.search.runs.results import LoopCounterexample
-from spec.claims.on_functions import BY_ID
+from spec.claims.texts import FUNCTION_CLAIMS
 from spec.functions.findings import Finding
 from spec.functions.scheduling_cases import BookEntry, SchedulingCase
 from spec.monitor.monitor import LoopMonitor
@@ -73,7 +73,7 @@ def written_pages(folder: Path) -> dict[str, Written]:
     crowd, _ = _reports(folder / "crowded", replace(whole, finding=late))
     hostile_page, hostile_index = _reports(folder / "hostile", hostile)
 
-    plain = made_up("rows-exact", BY_ID["rows-exact"].witness, "V1")
+    plain = made_up("rows-exact", FUNCTION_CLAIMS["rows-exact"].witness, "V1")
     function, _ = _functions(folder / "function", plain)
     hard_function, functions = _functions(folder / "hard", made_up("rows-exact", WIDE, "V1"))
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from impl.faults.switches import FAULTS
-from spec.claims.on_runs import LOOP_CLAIMS
+from spec.claims.texts import LOOP_CLAIMS
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
@@ -21,6 +21,6 @@ _RESET_OF_AN_ITEM = Scenario(
 def fixed_scenarios() -> list[Scenario]:
     """Scenarios of switches and claims that the relation is about."""
     found = [fault.scenario for fault in FAULTS if fault.scenario is not None]
-    found += [claim.witness for claim in LOOP_CLAIMS] + list(SCENARIOS.values())
+    found += [claim.witness for claim in LOOP_CLAIMS.values()] + list(SCENARIOS.values())
     found.append(_RESET_OF_AN_ITEM)
     return [one for one in dict.fromkeys(found) if why_not_covered(one) is None]

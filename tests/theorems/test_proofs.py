@@ -19,9 +19,8 @@ from proofs.theorems.answers import QUESTIONS
 from proofs.theorems.groups import GROUPS, all_obligations
 from spec import algebra
 from spec.algebra import and_, eq, or_
-from spec.claims.on_functions_assumptions import ASSUMPTIONS
-from spec.claims.on_runs import ALL_TEXTS
-from spec.claims.on_runs_assumptions import ALL_IDS as ALL_ASSUMPTIONS
+from spec.claims.assumptions import ASSUMPTIONS
+from spec.claims.texts import ALL_TEXTS
 from spec.rules.geometry import count_rows_before
 from spec.verdict import Verdict
 
@@ -79,7 +78,7 @@ def test_names_and_ids_exist() -> None:
         for obligation in obligations:
             assert obligation.group == group
             assert obligation.claim in ALL_TEXTS
-            assert set(obligation.assumptions) <= ALL_ASSUMPTIONS
+            assert set(obligation.assumptions) <= set(ASSUMPTIONS)
             assert len({a.name for a in obligation.ablations}) == len(obligation.ablations) >= 1
 
 
@@ -87,7 +86,7 @@ def test_each_broken_assumption_is_refuted(results: dict[str, Result]) -> None:
     """An assumption that no proof needs is not an assumption."""
     named = [
         (assumption.id, reference)
-        for assumption in ASSUMPTIONS
+        for assumption in ASSUMPTIONS.values()
         for reference in assumption.broken_by
     ]
     assert named

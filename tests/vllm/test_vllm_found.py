@@ -9,7 +9,7 @@ import pytest
 from impl.target import RUNNERS
 from impl.targets.runs import ReferenceLoop
 from proofs.run.record import record
-from spec.claims.on_runs import loop_claim
+from spec.claims.texts import loop_claim
 from spec.monitor.monitor import LoopMonitor
 from spec.record.document import dumps_scenario
 from tests.recorders.record_found import FOLDER, files

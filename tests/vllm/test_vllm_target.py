@@ -17,8 +17,8 @@ from impl.vllm.launch.load import PATCHES, patches_for
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.report.pages.dossier import write_dossier
 from proofs.report.ready.target_info import TargetInfo
-from spec.claims.on_functions import CLAIMS
-from spec.claims.on_functions_assumptions import assumption
+from spec.claims.assumptions import assumption
+from spec.claims.texts import FUNCTION_CLAIMS
 from spec.functions.case_files import dumps, loads
 from spec.functions.cases import BookCase, BookOperation, Case, FreeCase, Progress
 from spec.functions.findings import Finding, finding
@@ -128,11 +128,11 @@ print("RESULT" + json.dumps(found))
 
 
 def cases() -> dict[str, Case]:
-    named = {claim.id: claim.witness for claim in CLAIMS}
+    named = {claim.id: claim.witness for claim in FUNCTION_CLAIMS.values()}
     for assumption_id in ("features-in-prompt", "hash-is-content"):
-        trace = assumption(assumption_id).trace
-        assert trace is not None
-        named[assumption_id] = trace
+        breaking = assumption(assumption_id).on_functions
+        assert breaking is not None
+        named[assumption_id] = breaking.case
     return named | {
         "stale notice": STALE_NOTICE,
         "encoder-decoder free": ENCODER_DECODER_FREE,

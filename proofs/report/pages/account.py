@@ -17,7 +17,7 @@ from proofs.report.story.telling import Sentence, story_of
 from proofs.report.story.timeline import Timeline
 from proofs.report.story.timeline_build import timeline
 from proofs.search.runs.results import LoopCounterexample
-from spec.claims.on_runs import LoopClaim, loop_claim
+from spec.claims.texts import LoopClaim, loop_claim
 from spec.record.config import EngineConfig
 from spec.record.scenario import Scenario
 

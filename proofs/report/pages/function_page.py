@@ -21,8 +21,8 @@ from proofs.report.ready.target_info import (
     part_of,
 )
 from proofs.report.text.html import html_environment
-from spec.claims.on_functions import claim as claim_of
-from spec.claims.on_functions_assumptions import assumption
+from spec.claims.assumptions import assumption
+from spec.claims.texts import function_claim
 from spec.functions.cases import BookCase
 from spec.functions.findings import Finding
 
@@ -38,7 +38,7 @@ def function_page(
         files: names of the files beside the page.
         test_name: the ready test among them; ``None`` where there is none.
     """
-    claim = claim_of(finding.claim)
+    claim = function_claim(finding.claim)
     part = part_of(finding, info)
     broken = broken_assumption(part)
     values: dict[str, Any] = {

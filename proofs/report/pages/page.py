@@ -18,8 +18,8 @@ from proofs.report.ready.target_info import (
 )
 from proofs.report.text.literals import printable
 from proofs.report.text.public import linked_markdown
-from spec.claims.on_functions import claim as claim_of
-from spec.claims.on_functions_assumptions import Assumption, assumption
+from spec.claims.assumptions import Assumption, assumption
+from spec.claims.texts import function_claim
 from spec.functions.cases import BookCase
 from spec.functions.findings import Finding
 
@@ -33,7 +33,7 @@ def page(finding: Finding, info: TargetInfo, json_name: str, test_name: str | No
         json_name: file that holds the case.
         test_name: file of the ready test, or ``None`` where there is none.
     """
-    claim = claim_of(finding.claim)
+    claim = function_claim(finding.claim)
     part = part_of(finding, info)
     broken = broken_assumption(part)
     return (
@@ -75,7 +75,7 @@ def verdict(finding: Finding) -> str:
     """What is violated and how, as a sentence without a full stop."""
     return (
         f"{printable(describe_target(finding.target))} breaks the claim that "
-        f"{claim_of(finding.claim).sentence}: {printable(finding.mechanism)}"
+        f"{function_claim(finding.claim).sentence}: {printable(finding.mechanism)}"
     )
 
 

@@ -19,17 +19,12 @@ from proofs.report.pages.index import IndexRow, Written
 from proofs.report.picture.case_text import picture_of_pass
 from proofs.report.text.html import html_environment
 from proofs.report.text.markup import code_span, fenced, prose, table
-from spec.claims.on_functions_assumptions import ASSUMPTIONS
-from spec.claims.on_runs import any_claim
-from spec.claims.on_runs_assumptions import LOOP_ASSUMPTIONS
+from spec.claims.assumptions import ASSUMPTIONS
+from spec.claims.texts import any_claim
 from spec.functions.case_files import finding_to_json, write_atomically
 from spec.functions.findings import Finding
 from spec.functions.scheduling_cases import SchedulingCase
 
-_SENTENCES = {
-    **{one.id: one.sentence for one in ASSUMPTIONS},
-    **{one.id: one.sentence for one in LOOP_ASSUMPTIONS},
-}
 _PAGE, _MARKDOWN, _FINDING = "report.html", "report.md", "finding.json"
 
 
@@ -65,7 +60,7 @@ def write_pass_report(
         "picture": picture_of_pass(case),
         "case": describe_case(case),
         "why_no_run": why_no_run,
-        "assumptions": [_SENTENCES[one] for one in assumptions],
+        "assumptions": [ASSUMPTIONS[name].sentence for name in assumptions],
         "reproduce": reproduce_proof(finding.claim, origin),
         "files": (_MARKDOWN, _FINDING),
         "digest": origin.digest,

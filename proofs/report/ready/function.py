@@ -23,7 +23,7 @@ from proofs.report.text.literals import (
     printable,
     wrapped,
 )
-from spec.claims.on_functions import claim as claim_of
+from spec.claims.texts import function_claim
 from spec.functions.book import SpecBook, SpecEncoderDecoderBook
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
@@ -112,7 +112,7 @@ def ready_test(finding: Finding, part: str, name: str) -> str:
 
 def _docstring(finding: Finding, part: str) -> str:
     broken = broken_assumption(part)
-    claim = claim_of(finding.claim)
+    claim = function_claim(finding.claim)
     reach = reach_of(finding)
     first = f"{claim.sentence[0].upper()}{claim.sentence[1:]}."
     observed, expected = finding.observed.rstrip("."), finding.expected.rstrip(".")

@@ -16,7 +16,7 @@ from proofs.report.ready.function import environment
 from proofs.report.ready.reach import reach_of_scenario
 from proofs.report.text.literals import LINE_LENGTH, allow_long_strings, printable, wrapped
 from proofs.report.text.public import named_text
-from spec.claims.on_runs import loop_claim
+from spec.claims.texts import loop_claim
 from spec.errors import InputError
 from spec.record.feature import Feature
 from spec.record.run_findings import LoopFinding

@@ -17,7 +17,7 @@ from proofs.report.ready.function import environment
 from proofs.report.text.literals import LINE_LENGTH, assignment, printable, python_string, wrapped
 from proofs.run.targets import faults_of
 from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS
-from spec.claims.on_runs import loop_claim
+from spec.claims.texts import loop_claim
 from spec.errors import InputError
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature

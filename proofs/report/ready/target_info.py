@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from impl.vllm.launch.source import PACKAGE, cache_folder, from_directory, unpacked
 from proofs.search.functions.parts import WITHOUT
-from spec.claims.on_functions_assumptions import Assumption, assumption
+from spec.claims.assumptions import Assumption, assumption
 from spec.functions.findings import Finding
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from impl.tensors import TensorSettings
 from proofs.results.outcome import Outcome
 from proofs.search.functions.parts import CLAIMS_OF_PART, CheckedPart
-from spec.claims.on_functions import claim as known_claim
-from spec.claims.on_runs import BY_ID as LOOP_CLAIMS
+from spec.claims.texts import LOOP_CLAIMS, function_claim
 from spec.errors import InputError
 from spec.functions.findings import Finding
 from spec.verdict import Verdict
@@ -54,7 +53,7 @@ class CheckSettings:
                     f"claim {claim!r} is about whole runs, not single functions; "
                     "`residency check --level loop` checks it"
                 )
-            known_claim(claim)
+            function_claim(claim)
         if self.examples < 1:
             raise InputError(f"{self.examples} examples check nothing; ask for at least 1")
         self.tensors.require_device()

@@ -11,7 +11,7 @@ from impl.target import RUNNERS, Runner
 from impl.tensors import TensorSettings
 from proofs.results.outcome import Outcome
 from proofs.search.runs.frame import Assumption
-from spec.claims.on_runs import LOOP_CLAIMS, loop_claim
+from spec.claims.texts import LOOP_CLAIMS, loop_claim
 from spec.errors import InputError
 from spec.record.run_findings import LoopFinding
 from spec.record.steps import Trace
@@ -26,7 +26,7 @@ BOTH_RUNNERS_CLAIMS: tuple[str, ...] = ("runners-agree",)
 """Claims that need the runs of both runners."""
 
 RUNNER_CLAIMS: tuple[str, ...] = tuple(
-    claim.id for claim in LOOP_CLAIMS if claim.id not in BOTH_RUNNERS_CLAIMS
+    claim.id for claim in LOOP_CLAIMS.values() if claim.id not in BOTH_RUNNERS_CLAIMS
 )
 """Claims that one run can contradict, in the order of reports."""
 

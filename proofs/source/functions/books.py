@@ -22,7 +22,7 @@ from proofs.source.functions.book_programs import Program
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import NotModelled, SymbolicInt
 from proofs.symbolic.tree import Tree
-from spec.claims.on_functions import claim
+from spec.claims.texts import function_claim
 from spec.functions.cases import BookCase, Case
 from spec.functions.findings import Finding
 from spec.functions.monitor_book import check_book
@@ -49,7 +49,7 @@ class _Sized:
 
 
 def _assumptions(claim_id: str, program: Program) -> tuple[str, ...]:
-    assumptions = claim(claim_id).assumptions
+    assumptions = function_claim(claim_id).assumptions
     if program.content_is_hashed:
         return assumptions
     return tuple(name for name in assumptions if name != "hash-is-content")

@@ -19,7 +19,7 @@ from proofs.source.code.source_target import SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Tree, denote, leaves
-from spec.claims.on_functions import claim
+from spec.claims.texts import function_claim
 from spec.functions.cases import Case, FreeCase, Progress
 from spec.functions.findings import Finding
 from spec.functions.monitor_free import check_free
@@ -107,7 +107,7 @@ class RuleInstance:
 def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
     """``freed-not-needed`` on every path, as it stands and with features in the prompt only."""
     shape = f"{count} feature(s)"
-    needed = claim("freed-not-needed")
+    needed = function_claim("freed-not-needed")
     plain = Question(needed.id, "free past the prompt", shape, needed.assumptions)
     in_prompt = Question(needed.id, "free", shape, (*needed.assumptions, "features-in-prompt"))
     try:

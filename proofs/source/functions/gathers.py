@@ -18,7 +18,7 @@ from proofs.source.functions import gather_claims
 from proofs.source.functions.gather_scenario import GatherScenario, Shape, hashes
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import denote, leaves
-from spec.claims.on_functions import claim
+from spec.claims.texts import function_claim
 from spec.functions.cases import Case, EncoderOutput, GatherCase, GatherRequest
 from spec.functions.findings import Finding
 from spec.functions.monitor import check_gather
@@ -30,7 +30,7 @@ from spec.verdict import Verdict
 def gather_pieces(release: ReleaseSource, name: str, runner: Runner, shape: Shape) -> list[Piece]:
     """Every claim on one runner's gather, for one shape of features."""
     questions = [
-        Question(claim_id, runner, shape.describe(), claim(claim_id).assumptions)
+        Question(claim_id, runner, shape.describe(), function_claim(claim_id).assumptions)
         for claim_id in gather_claims.CLAIMS
     ]
     try:

@@ -18,7 +18,7 @@ from proofs.source.code.source_target import UTILS_MODULE, WINDOW_FUNCTION, Sour
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import AnyInt, NotModelled, term
 from proofs.symbolic.tree import Tree
-from spec.claims.on_functions import claim
+from spec.claims.texts import function_claim
 from spec.functions.cases import Case, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
 from spec.functions.monitor import check_row_range, check_window
@@ -28,7 +28,7 @@ from spec.rules.geometry import meets, selected_by_window_search
 
 def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
     """``window-exact``, and equality with the rule of the two bisections."""
-    exact = claim("window-exact")
+    exact = function_claim("window-exact")
     shape = f"{count} feature(s)"
     question = Question(exact.id, "window", shape, exact.assumptions)
     rule = Question("rule:selected_by_window_search", "window", shape, exact.assumptions)

@@ -207,8 +207,6 @@ _READ_AHEAD = values(
     is_encoded=True,
     is_overtaken=False,
 )
-
-
 """A[0,2) in chunks of 1: the drafter reads the second row, and the pass encodes it."""
 
 
