@@ -1,4 +1,4 @@
-"""The error for input that is wrong: it says what, where, and what to do."""
+"""The two errors of our own: input that is wrong, and work that leads to no verdict."""
 
 from __future__ import annotations
 
@@ -8,4 +8,11 @@ class InputError(ValueError):
 
     The message is complete by itself: what was wrong, where, and what to do about it. Command-line
     entry points print it without a traceback.
+    """
+
+
+class NoVerdictError(Exception):
+    """Work that was begun leads to no verdict: it broke down, or two ways to it disagree.
+
+    Command-line entry points print the message behind ``ERROR``, without a traceback.
     """

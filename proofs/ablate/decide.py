@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from proofs.ablate.cells import Cell, Scheduling
 from proofs.ablate.evidence import Evidence
+from spec.errors import NoVerdictError
 from spec.record.scenario import Scenario
 
 
@@ -62,7 +63,7 @@ _GETS_ON = (
 """Theorems that together say that a lone request with margin and cut's shift of 0 gets on."""
 
 
-class DisagreementError(RuntimeError):
+class DisagreementError(NoVerdictError):
     """The theorems and the model say different things of a cell."""
 
 

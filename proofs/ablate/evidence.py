@@ -15,6 +15,7 @@ from itertools import product
 
 from proofs.ablate.cells import Scheduling
 from proofs.search.runs.reduce import size
+from spec.errors import NoVerdictError
 from spec.model.layout import Layout
 from spec.model.run import ModelPass, run_layout
 from spec.model.state import PassRecord, State
@@ -42,7 +43,7 @@ class Evidence:
     stops: Scenario | None
 
 
-class UnfinishedRunError(RuntimeError):
+class UnfinishedRunError(NoVerdictError):
     """A run neither ended nor came back to a state: the scope says nothing of progress."""
 
 

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
 from proofs.ablate.cells import CUTS, LOOK_AHEADS, MARGINS, RESERVATIONS, SHIFTS, Cell, cells
-from proofs.ablate.decide import Decided, DisagreementError, Proof
-from proofs.ablate.evidence import UnfinishedRunError
+from proofs.ablate.decide import Decided, Proof
 from proofs.ablate.matrix import decided_cells, to_json
 from proofs.ablate.matrix_text import print_details, print_matrix
+from proofs.commands.files import file_options
+from proofs.describe.visible import print_lines
 from proofs.dossiers.ablation import report_cells
+from proofs.jobs.ending import PlainCommand
 from proofs.jobs.progress import ReportProgress
 from proofs.jobs.terminal import progress_bar
 from proofs.results.document import dumps, results_of
 from proofs.results.outcome import Checked, Outcome
+from proofs.results.publish import MachineFiles
 from proofs.smt.obligation import prove
 from proofs.theorems.groups import all_obligations
-from spec.errors import InputError
-from spec.functions.case_files import require_writable, write_atomically
-from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
+from spec.functions.case_files import write_atomically
+from spec.verdict import Verdict, exit_code
 
 _FEW = 8
 """So many cells are told one by one."""
@@ -34,6 +34,7 @@ def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
 
 @click.command(
     "ablate",
+    cls=PlainCommand,
     params=[
         _choice("--margin", MARGINS, "Tokens past an item's end before its reference goes."),
         _choice("--shift", SHIFTS, "The scheduler's shift ks (tokens)."),
@@ -41,18 +42,9 @@ def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
         _choice("--cut", tuple(CUTS), "Where a chunk ends before a refused item."),
         _choice("--reservation", RESERVATIONS, "What a chunk near the prefill's end does."),
         _choice("--tolerance", ("on", "off"), "Whether a boundary miss is skipped."),
-        click.Option(
-            ["--json", "json_file"],
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Write the cells to this file.",
-        ),
-        click.Option(
-            ["--report", "folder"],
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Write a page on each counterexample into this folder.",
-        ),
     ],
 )
+@file_options("json", "report", report="Write a page on each counterexample into this folder.")
 def ablate(
     *,
     margin: str | None,
@@ -61,9 +53,8 @@ def ablate(
     cut: str | None,
     reservation: str | None,
     tolerance: str | None,
-    json_file: Path | None,
-    folder: Path | None,
-) -> None:
+    files: MachineFiles,
+) -> int:
     """Decide every choice of guards: safe or not, and whether requests get on.
 
     Each answer is a theorem, proved again here by both solvers, or the smallest counterexample of
@@ -81,42 +72,30 @@ def ablate(
         "reservation": reservation,
         "tolerates_boundary": None if tolerance is None else str(tolerance == "on"),
     }
-    try:
-        for path in (json_file, folder):
-            if path is not None:
-                require_writable(path)
-        chosen = [cell for cell in cells() if _is_wanted(cell, wanted)]
-        with progress_bar() as report_progress:
-            decided = list(decided_cells(chosen, report_progress or (lambda *_: None)))
-            verdicts = _prove_all(decided, report_progress)
-        print_matrix(decided)
-        if len(decided) <= _FEW:
-            print_details(decided)
-        if json_file is not None:
-            outcomes = [Outcome("theorem", name, verdict) for name, verdict in verdicts.items()]
-            results = results_of(
-                "ablate",
-                [Checked("the rules", tuple(outcomes))],
-                settings={name: value for name, value in wanted.items() if value is not None},
-                details={"cells": to_json(decided)["cells"]},
-                code=exit_code([*verdicts.values(), Verdict.HELD]),
-            )
-            write_atomically(json_file, dumps(results))
-        if folder is not None:
-            report_cells(decided, folder)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    except (DisagreementError, UnfinishedRunError) as error:
-        click.echo(f"{Verdict.ERROR.name} {error}", err=True)
-        sys.exit(exit_code([Verdict.ERROR]))
-    except KeyboardInterrupt:
-        click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED_EXIT_CODE)
+    files.require_writable()
+    chosen = [cell for cell in cells() if _is_wanted(cell, wanted)]
+    with progress_bar() as report_progress:
+        decided = list(decided_cells(chosen, report_progress or (lambda *_: None)))
+        verdicts = _prove_all(decided, report_progress)
+    print_matrix(decided)
+    if len(decided) <= _FEW:
+        print_details(decided)
+    if files.json is not None:
+        outcomes = [Outcome("theorem", name, verdict) for name, verdict in verdicts.items()]
+        results = results_of(
+            "ablate",
+            [Checked("the rules", tuple(outcomes))],
+            settings={name: value for name, value in wanted.items() if value is not None},
+            details={"cells": to_json(decided)["cells"]},
+            code=exit_code([*verdicts.values(), Verdict.HELD]),
+        )
+        write_atomically(files.json, dumps(results))
+    if files.folder is not None:
+        report_cells(decided, files.folder)
     for name, verdict in verdicts.items():
         if verdict is not Verdict.PROVED:
-            click.echo(f"{verdict.name} {name}", err=True)
-    sys.exit(exit_code([*verdicts.values(), Verdict.HELD]))
+            print_lines(f"{verdict.name} {name}", err=True)
+    return exit_code([*verdicts.values(), Verdict.HELD])
 
 
 def _is_wanted(cell: Cell, wanted: dict[str, str | None]) -> bool:

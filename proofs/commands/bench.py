@@ -18,14 +18,15 @@ from rich.table import Table
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
 from impl.vllm.runs.target import VllmLoop
+from proofs.commands.files import file_options
 from proofs.commands.options import (
     chosen_runners,
     device_option,
-    file_options,
     runner_option,
     target_options,
     tensors_on,
 )
+from proofs.describe.visible import table_text
 from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.drive.memory import Held, held_after
 from proofs.jobs.ending import PlainGroup
@@ -154,8 +155,8 @@ def _processor() -> str:
 
 def _table(measured: Sequence[Measurement], what: str, machine: dict[str, str]) -> Table:
     table = Table(
-        title=f"closed loop of {what}",
-        caption=", ".join(f"{name} {value}" for name, value in machine.items()),
+        title=table_text(f"closed loop of {what}"),
+        caption=table_text(", ".join(f"{name} {value}" for name, value in machine.items())),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from proofs.commands.options import claim_ids, claims_option, file_options
+from proofs.commands.files import file_options
+from proofs.commands.options import claim_ids, claims_option
 from proofs.dossiers.exploration import publish_exploration
 from proofs.explore.exploration_text import print_report
 from proofs.explore.scope import SCOPES

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
-from impl.vllm.launch.source import from_directory
+from proofs.commands.files import FILE, file_options
+from proofs.describe.visible import print_lines
 from proofs.dossiers.settings import publish_judgement, require_release
-from proofs.results.publish import MachineFiles, machine_options
+from proofs.results.publish import MachineFiles
+from proofs.run.targets import named_vllms
 from proofs.settings.flags.arguments import read_config, setup_of
 from proofs.settings.flags.command_line import META, Pasted, PastedCommand
 from proofs.settings.flags.facts import table
@@ -23,7 +24,6 @@ from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.record.document import dumps_scenario
 from spec.rules.releases import ReadRules
-from spec.verdict import USAGE_EXIT_CODE
 
 _Command: TypeAlias = Callable[..., None]
 
@@ -85,23 +85,13 @@ def _arguments(command: _Command) -> _Command:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write the smallest prompt that stalls as a scenario, for `residency replay`.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the verdict.",
-)
-@click.option(
-    "--report",
-    "report_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Run each prompt that stalls on the release's own engine, and write a page on it into "
+@file_options(
+    report="Run each prompt that stalls on the release's own engine, and write a page on it into "
     "this folder.",
 )
-@machine_options
 def lint_config(
     *,
     source_folder: Path | None,
@@ -111,12 +101,9 @@ def lint_config(
     whole_cut_shift: int | None,
     reserves: bool | None,
     output: Path | None,
-    json_file: Path | None,
-    report_folder: Path | None,
-    junit_file: Path | None,
-    sarif_file: Path | None,
+    files: MachineFiles,
     **given: Any,
-) -> None:
+) -> int:
     """Say whether an engine with these settings can stand still for ever, by proof.
 
     Takes a `vllm serve` line as it is, and tells which flags it did not look at. Prints the
@@ -126,40 +113,34 @@ def lint_config(
     theorems do not settle it, 5 when --report runs an engine that does not stop as they say, and
     130 after Ctrl-C.
     """
-    try:
-        files = MachineFiles(json_file, junit_file, sarif_file, report_folder)
-        files.require_writable(output)
-        arguments, others = read_config(config_file) if config_file else ({}, [])
-        arguments.update({name: value for name, value in given.items() if value is not None})
-        pasted: Pasted = click.get_current_context().meta[META]
-        for name, entries in pasted.entries.items():
-            arguments[name] = {**(table(arguments, name) or {}), **entries}
-        others += pasted.others
-        rules = {
-            "margin": margin,
-            "cut_shift": cut_shift,
-            "whole_cut_shift": whole_cut_shift,
-            "reservation": None if reserves is None else "insisting" if reserves else "yielding",
-        }
-        chosen = {name: value for name, value in rules.items() if value is not None}
-        setup = setup_of(arguments, chosen, _read_rules(source_folder, arguments))
-        if report_folder is not None:
-            require_release(setup)
-        judgement = judge(setup)
-        found = changes(setup) if judgement.stops else ()
-        for line in lines_of(setup, judgement, found):
-            click.echo(line)
-        if others:
-            click.echo("not looked at: " + ", ".join(others))
-        if output is not None and judgement.stops:
-            scenario = as_scenario(judgement.stops[0].layout, setup.settings)
-            write_atomically(output, dumps_scenario(scenario))
-        data = document(setup, judgement, found) | {"not_looked_at": others}
-        code = publish_judgement(setup, judgement, files, data)
-    except InputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(USAGE_EXIT_CODE)
-    sys.exit(code)
+    files.require_writable(output)
+    arguments, others = read_config(config_file) if config_file else ({}, [])
+    arguments.update({name: value for name, value in given.items() if value is not None})
+    pasted: Pasted = click.get_current_context().meta[META]
+    for name, entries in pasted.entries.items():
+        arguments[name] = {**(table(arguments, name) or {}), **entries}
+    others += pasted.others
+    rules = {
+        "margin": margin,
+        "cut_shift": cut_shift,
+        "whole_cut_shift": whole_cut_shift,
+        "reservation": None if reserves is None else "insisting" if reserves else "yielding",
+    }
+    chosen = {name: value for name, value in rules.items() if value is not None}
+    setup = setup_of(arguments, chosen, _read_rules(source_folder, arguments))
+    if files.folder is not None:
+        require_release(setup)
+    judgement = judge(setup)
+    found = changes(setup) if judgement.stops else ()
+    for line in lines_of(setup, judgement, found):
+        print_lines(line)
+    if others:
+        print_lines("not looked at: " + ", ".join(others))
+    if output is not None and judgement.stops:
+        scenario = as_scenario(judgement.stops[0].layout, setup.settings)
+        write_atomically(output, dumps_scenario(scenario))
+    data = document(setup, judgement, found) | {"not_looked_at": others}
+    return publish_judgement(setup, judgement, files, data)
 
 
 def _read_rules(folder: Path | None, arguments: Mapping[str, Any]) -> ReadRules | None:
@@ -177,4 +158,5 @@ def _read_rules(folder: Path | None, arguments: Mapping[str, Any]) -> ReadRules 
     from proofs.source.code.release import ReleaseSource
     from proofs.source.passes.release_rules import rules_of_source
 
-    return rules_of_source(ReleaseSource(from_directory(folder).package, OVERRIDES))
+    (vllm,) = named_vllms((), folder)
+    return rules_of_source(ReleaseSource(vllm.source.package, OVERRIDES))

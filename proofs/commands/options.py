@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 import click
 
 from impl.target import RUNNERS, Runner
 from impl.tensors import TensorSettings
-from proofs.results.publish import MachineFiles
+from proofs.commands.files import Decorator, with_options
 from proofs.run.record import MAX_PASSES
 from proofs.run.targets import NamedTargets, TargetName
 from spec.errors import InputError
-
-Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 _TARGETS = {
     "reference": "our reference implementation",
@@ -91,59 +86,9 @@ def target_options(
             targets = NamedTargets(target_name, releases, sources, scheduler_class, faults)
             return command(targets=targets, **others)
 
-        return _with(packed, options)
+        return with_options(packed, options)
 
     return decorate
-
-
-def file_options(
-    *names: str, report: str = "Write a page and a ready test for each violation into this folder."
-) -> Decorator:
-    """Add the options that name files to write; the command gets one ``files``.
-
-    Args:
-        names: of ``json``, ``report``, ``junit`` and ``sarif`` those wanted; all when not given.
-        report: help of ``--report``.
-    """
-    wanted = names or ("json", "report", "junit", "sarif")
-    helps = {
-        "json": ("json_file", FILE, "Write everything that was found to this JSON file."),
-        "report": ("report_folder", FOLDER, report),
-        "junit": ("junit_file", FILE, "Write a JUnit file."),
-        "sarif": (
-            "sarif_file",
-            FILE,
-            "Write violations that have a source line to this SARIF 2.1.0 file.",
-        ),
-    }
-    options = [
-        click.option(f"--{name}", parameter, type=kind, help=text)
-        for name, (parameter, kind, text) in helps.items()
-        if name in wanted
-    ]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def packed(
-            *,
-            json_file: Path | None = None,
-            report_folder: Path | None = None,
-            junit_file: Path | None = None,
-            sarif_file: Path | None = None,
-            **others: Any,
-        ) -> Any:
-            files = MachineFiles(json_file, junit_file, sarif_file, report_folder)
-            return command(files=files, **others)
-
-        return _with(packed, options)
-
-    return decorate
-
-
-def _with(command: Callable[..., Any], options: Sequence[Decorator]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 runner_option: Decorator = click.option(

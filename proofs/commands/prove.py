@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from impl.target import RUNNERS
-from impl.vllm.launch.fetch import fetch
-from impl.vllm.launch.source import Source, from_directory
+from impl.vllm.launch.source import Source
 from proofs.describe.visible import print_lines
 from proofs.jobs.ending import PlainCommand
 from proofs.results.document import results_of
 from proofs.results.publish import NO_FILES, MachineFiles, publish, tell_pages
+from proofs.run.targets import vllm_of
 from proofs.search.functions.results import ALL_PARTS, CheckSettings
 from proofs.smt.solvers import require_solvers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
@@ -29,18 +29,6 @@ from proofs.source.scenario_files import replay_commands, write_scenarios
 from proofs.theorems.prove import prove_options, run
 from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError
-
-
-def named_source(release_or_folder: str) -> Source:
-    """The source of a release, fetched if need be, or of a folder that exists.
-
-    Raises:
-        InputError: neither a known release nor a folder with a vLLM.
-    """
-    folder = Path(release_or_folder)
-    if folder.is_dir():
-        return from_directory(folder)
-    return fetch(release_or_folder)
 
 
 @click.command("prove", cls=PlainCommand)
@@ -114,7 +102,7 @@ def prove_command(
     files = MachineFiles(options["json_file"], options["junit_file"], sarif_file, report_folder)
     files.require_writable(scenario_folder)
     return prove_source(
-        named_source(source_of),
+        vllm_of(source_of).source,
         claims=options["claims"] or None,
         max_features=max_features,
         num_passes=num_passes,

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
+from proofs.commands.files import FILE, file_options
 from proofs.commands.options import (
-    FILE,
     device_option,
-    file_options,
     max_passes_option,
     replayed_runner_option,
     target_options,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from proofs.commands.files import file_options
 from proofs.commands.options import (
     device_option,
-    file_options,
     max_passes_option,
     replayed_runner_option,
     target_options,

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from impl.vllm.launch.source import tree_digest
-from proofs.commands.options import chosen_runners, file_options, runner_option, tensors_on
+from proofs.commands.files import file_options
+from proofs.commands.options import chosen_runners, runner_option, tensors_on
 from proofs.describe.visible import print_lines
 from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.jobs.ending import PlainCommand

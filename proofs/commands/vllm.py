@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from impl.vllm.launch.fetch import CI_RELEASES, fetch, from_directory
+from impl.vllm.launch.fetch import CI_RELEASES
 from impl.vllm.launch.source import cache_folder, cached_releases, unpacked, unpacked_folder
 from proofs.describe.visible import print_lines
 from proofs.jobs.ending import PlainGroup
+from proofs.run.targets import named_vllms
 from spec.errors import InputError
 
 
@@ -37,10 +38,10 @@ def fetch_command(
     wanted = dict.fromkeys((*release, *(CI_RELEASES if ci else ())))
     if not wanted and source is None:
         raise InputError("give at least one release, such as 0.33.0, or --ci, or --source DIR")
-    for name in wanted:
-        print_lines(str(fetch(name, progress).root))
-    if source is not None:
-        print_lines(str(from_directory(source).root))
+    folders = [] if source is None else [source]
+    for releases, folder in [*(((name,), None) for name in wanted), *(((), f) for f in folders)]:
+        (vllm,) = named_vllms(releases, folder, shows_progress=progress)
+        print_lines(str(vllm.source.root))
 
 
 @vllm.command("list")

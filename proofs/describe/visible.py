@@ -11,6 +11,7 @@ import re
 import unicodedata
 
 import click
+from rich.markup import escape
 
 LONGEST_NAME = 60
 """Characters of a name that are shown; files hold it whole."""
@@ -72,6 +73,14 @@ def _harmless_line(line: str) -> str:
         for character in line
     )
     return _OLD_COMMAND.sub(r"#\\x23", _COMMAND.sub(r"\1\\x3a", line))
+
+
+def table_text(text: str) -> str:
+    """Text for a cell or the title of a rich table: no markup, and nothing that anybody obeys.
+
+    A cell may be folded, so that any of its words may come to stand at the start of a line.
+    """
+    return escape(harmless_lines(text).replace("::", r"\x3a:"))
 
 
 def print_lines(text: str, *, err: bool = False) -> None:

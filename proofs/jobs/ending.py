@@ -22,8 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from proofs.describe.visible import error_line, print_lines
-from proofs.jobs.processes import JobError
-from spec.errors import InputError
+from spec.errors import InputError, NoVerdictError
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 CLOSED_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -91,7 +90,7 @@ def _line_and_code(error: Exception) -> tuple[str, int]:
             why = "out of memory; give it more, or ask for less at once (fewer examples or workers)"
         case BrokenProcessPool():
             why = "a worker process ended early: it was killed, or ran out of memory"
-        case JobError():
+        case NoVerdictError():
             why = str(error)
         case OSError(errno=errno.ENOSPC):
             _silence()

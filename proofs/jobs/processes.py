@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from impl.temporary import temporary_folder
 from proofs.jobs.workers import WorkerContext, WorkerProcess, end_with_parent
-from spec.errors import InputError
+from spec.errors import InputError, NoVerdictError
 
 if TYPE_CHECKING:
     from proofs.jobs.progress import ReportProgress
@@ -35,7 +35,7 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _LONGEST_LAST_WORDS = 300
 
 
-class JobError(Exception):
+class JobError(NoVerdictError):
     """A job broke down, was killed or hung, so that nothing is known of what it was about."""
 
 

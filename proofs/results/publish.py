@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
 
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
@@ -16,8 +13,6 @@ from proofs.results.github import announce
 from proofs.results.junit import to_junit
 from proofs.results.sarif import to_sarif
 from spec.functions.case_files import require_writable, write_atomically
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -52,22 +47,6 @@ class MachineFiles:
 
 NO_FILES = MachineFiles()
 """Nothing is written."""
-
-
-def machine_options(command: Command) -> Command:
-    """Add ``--junit`` and ``--sarif`` to a click command."""
-    file = click.Path(dir_okay=False, path_type=Path)
-    for option in (
-        click.option(
-            "--sarif",
-            "sarif_file",
-            type=file,
-            help="Write violations that have a source line to this SARIF 2.1.0 file.",
-        ),
-        click.option("--junit", "junit_file", type=file, help="Write a JUnit file."),
-    ):
-        command = option(command)
-    return command
 
 
 def publish(title: str, results: Results, files: MachineFiles, sections: Sequence[str] = ()) -> int:

@@ -13,17 +13,45 @@ from spec.errors import InputError
 
 
 def named_vllms(
-    releases: Sequence[str], source: Path | None, scheduler_class: str | None
+    releases: Sequence[str],
+    source: Path | None,
+    scheduler_class: str | None = None,
+    *,
+    shows_progress: bool = True,
 ) -> tuple[VllmName, ...]:
     """The vLLMs that the options name, each once; releases are fetched when they are not cached.
+
+    Args:
+        releases: releases, such as ``0.33.0``; looked at only without a folder.
+        source: a checkout, a site-packages folder or the package itself.
+        scheduler_class: ``package.module:Class``; ``None`` for the vLLM's own.
+        shows_progress: whether a download shows a bar on a terminal.
 
     Raises:
         InputError: an unknown release, no network, or a folder without vLLM.
     """
     if source is not None:
         return (VllmName(from_directory(source), scheduler_class),)
-    named = (VllmName(fetch(release), scheduler_class) for release in releases)
+    named = (VllmName(fetch(release, shows_progress), scheduler_class) for release in releases)
     return tuple(dict.fromkeys(named))
+
+
+def vllm_of(release_or_folder: str, scheduler_class: str | None = None) -> VllmName:
+    """The vLLM that an argument names: a folder where there is one of that name, or a release.
+
+    Args:
+        release_or_folder: what was given.
+        scheduler_class: scheduler of a folder; a release runs with its own.
+
+    Raises:
+        InputError: a path to nothing, a folder without vLLM, an unknown release, or no network.
+    """
+    folder = Path(release_or_folder)
+    if folder.is_dir():
+        return VllmName(from_directory(folder), scheduler_class)
+    if folder.suffix == ".json" or len(folder.parts) > 1:
+        raise InputError(f"{release_or_folder}: no such file or folder")
+    return VllmName(fetch(release_or_folder))
 
 
 def compared_with(against: str, scheduler_class: str | None) -> VllmName | Path:
@@ -36,13 +64,7 @@ def compared_with(against: str, scheduler_class: str | None) -> VllmName | Path:
         InputError: none of them.
     """
     path = Path(against)
-    if path.is_dir():
-        return VllmName(from_directory(path), scheduler_class)
-    if path.is_file():
-        return path
-    if path.suffix == ".json" or len(path.parts) > 1:
-        raise InputError(f"{against}: no such file or folder")
-    return VllmName(fetch(against))
+    return path if path.is_file() else vllm_of(against, scheduler_class)
 
 
 TargetName: TypeAlias = Literal["reference", "vllm", "recorded"]

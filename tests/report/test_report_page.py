@@ -20,7 +20,7 @@ from proofs.report.pages.loop_page import loop_page
 from proofs.report.pages.markdown import markdown_report
 from proofs.report.pages.reproduce import Links
 from proofs.report.story.focus import MOST_STEPS
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import CONTENT_POLICY, html_environment
 from proofs.report.text.plain import harmless, isolated, name, shortened
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
@@ -195,6 +195,26 @@ def test_a_page_is_one_file() -> None:
             assert one.get("src") is None
         assert "@import" not in page
         assert "url(http" not in page
+
+
+def test_a_page_may_load_nothing_and_run_no_script() -> None:
+    """Wrong: a name that slips through the escaping runs a script or calls a server."""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
+    page = page_of(account_of_switch(*MISS))
+    assert page.index(policy) < page.index("<title>") < page.index("<style>")
+    assert page.count("Content-Security-Policy") == 1
+    allowed = dict(part.split(" ", 1) for part in CONTENT_POLICY.split("; "))
+    assert allowed["default-src"] == "'none'"
+    assert {name for name, source in allowed.items() if source != "'none'"} == {
+        "style-src",
+        "img-src",
+    }
+    environment = html_environment()
+    for template in environment.list_templates(["jinja"]):
+        if template.endswith(".html.jinja") and template != "base.html.jinja":
+            assert environment.loader is not None
+            source, *_ = environment.loader.get_source(environment, template)
+            assert source.startswith('{% extends "base.html.jinja" %}'), template
 
 
 def test_a_page_can_be_read_with_the_keyboard_and_by_a_reader() -> None:

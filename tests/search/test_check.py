@@ -18,6 +18,7 @@ from impl.target import Part, Runner
 from impl.targets.functions import ReferenceTarget
 from impl.tensors import TensorSettings
 from proofs.commands.check import check
+from proofs.results.outcome import Outcome
 from proofs.search.functions.check import run_check
 from proofs.search.functions.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart, findings_on
 from proofs.search.functions.premises import premise_happens
@@ -395,6 +396,20 @@ def test_the_table_on_a_terminal_shows_faults_and_readable_parts(width: int) -> 
     }
     assert "encoder_decoder_book" not in text
     assert checked_functions(report).outcomes[0].part == "encoder_decoder_book"
+
+
+def test_the_table_on_a_terminal_holds_text_and_nothing_that_is_obeyed() -> None:
+    """Wrong: a name clears the screen, colours the table, or gives GitHub Actions a command."""
+    name = "::error::[red]x[/]\x1b[2J##[group]" + " ::warning::" * 20
+    result = Outcome(name, name, Verdict.HELD, reason=name)
+    console = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(_rich_table([result], name))
+    text = captured.get()
+    assert "::" not in text
+    assert "##[" not in text
+    assert "\x1b[2J" not in text
+    assert "[red]x[/]" in text
 
 
 def test_command_that_runs_nothing_fails(invoke: Invoke) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from proofs.describe.cases import describe_case
-from proofs.describe.visible import harmless_lines, print_lines
+from proofs.describe.visible import print_lines, table_text
 from proofs.describe.words import counted, describe_part, describe_target
 from proofs.results.outcome import NOT_AVAILABLE, Checked, Outcome
 from proofs.results.violation import of_function
@@ -143,7 +142,7 @@ def _rich_table(
 ) -> Table:
     # Narrow gaps leave the parts' long names room on a terminal of 80 columns.
     table = Table(
-        title=title,
+        title=table_text(title),
         title_justify="left",
         box=box.SIMPLE,
         show_edge=False,
@@ -160,14 +159,13 @@ def _rich_table(
     for result in results:
         style = "dim" if result.verdict is None else _STYLES[result.verdict]
         verdict = f"[{style}]{result.verdict_name}[/]"
-        remark = escape(harmless_lines(_remark(result)))
         table.add_row(
-            result.claim,
-            _part_name(result),
+            table_text(result.claim),
+            table_text(_part_name(result)),
             verdict,
             str(result.cases),
             str(result.premises),
-            remark,
+            table_text(_remark(result)),
         )
     return table
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from proofs.jobs.ending import PlainCommand
 from proofs.settings.flags.known import ARGUMENTS
 from proofs.settings.flags.other_flags import OTHER_FLAGS
 
@@ -54,7 +55,7 @@ def close_to(name: str, known: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-class PastedCommand(click.Command):
+class PastedCommand(PlainCommand):
     """A command that takes flags it does not know, and tells them from misspelt ones."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
