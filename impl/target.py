@@ -112,7 +112,6 @@ class LoopTarget(Protocol):
         goes on as if the rows had been there.
 
         Args:
-            scenario: a valid scenario.
             runner: the worker's order and gathers.
             tensors: device, dtype and hidden size; ``None`` runs without tensors, on rows alone.
         """

@@ -65,7 +65,6 @@ def argument(method: Callable[..., Any], name: str, place: int, default: Any = _
 
     Args:
         method: a bound method.
-        name: the parameter's name.
         place: its place where the method has no parameter of that name.
         default: what it is where a call leaves it out and the method has no default of its own.
     """
@@ -99,7 +98,6 @@ def wrap(owner: object, name: str, note: Callable[[Any, Positional, Named], None
 
     Args:
         owner: the object that has the method; it must take attributes.
-        name: the method's name.
         note: told of the answer and of the arguments, by position and by name.
     """
     method: Callable[..., Any] = getattr(owner, name)
@@ -212,7 +210,6 @@ def record_slots(
 
     Args:
         kv_blocks: has ``allocate_slots``, which answers with blocks or true where there is room.
-        log: where calls go.
         counted: the parameter that says for how many tokens.
         beside: where that counts only tokens past the request's progress: further parameters, each
             with its place, whose tokens lie between, 0 where a call leaves one out.

@@ -71,9 +71,6 @@ class Loop(ABC, Generic[PassT]):
     The subclass is the engine: it takes events, and schedules, executes and updates passes. This
     class holds the order of all that, and what is kept of it.
 
-    Args:
-        scenario: a valid scenario.
-
     Attributes:
         log: calls that the engine records, if it does, and turns that began.
     """

@@ -48,8 +48,6 @@ class Engine(Loop[Scheduled]):
     """Runs a scenario on the reference.
 
     Args:
-        scenario: a valid scenario.
-        parts: the implementation's parts.
         runner: the worker's order and gathers.
         tensors: device, dtype and hidden size; ``None`` for rows without tensors.
         record: whether calls are kept.

@@ -48,7 +48,6 @@ class Cell:
     """One choice of all guards.
 
     Attributes:
-        scheduling: what scheduling reads.
         gather_lookahead: how far the drafter reads ahead (tokens).
         tolerates_boundary: whether a boundary feature that is missing is skipped (46315).
     """

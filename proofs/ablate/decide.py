@@ -27,7 +27,6 @@ class Shown:
 
     Attributes:
         claim: what its smallest run breaks.
-        scenario: that run.
     """
 
     claim: str

@@ -33,7 +33,6 @@ def visible(text: str, longest: int | None = LONGEST_NAME) -> str:
     """The text on one line, each character that is not plain to see as an escape.
 
     Args:
-        text: any text.
         longest: characters to keep; ``None`` for all. What was cut is said.
     """
     shown = text if longest is None else text[:longest]

@@ -131,8 +131,6 @@ def measure(
     """Measure every mode on one runner, by turns, so that a busy machine slows all of them alike.
 
     Args:
-        target: what to measure.
-        scenario: what to run.
         runner: the worker's order and gathers.
         tensors: where the tensors of the reference's torch variant live; ``None`` leaves it out.
         seconds: time for all modes of the runner; three repetitions are made all the same.

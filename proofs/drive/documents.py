@@ -90,8 +90,6 @@ def run_document(
     """Run what a file holds on the target, or judge it as it was recorded.
 
     Args:
-        document: what the file holds.
-        choice: what to run it on.
         runners: which runners gather.
         settings: device, dtype and hidden size; ``None`` runs a scenario without tensors.
         max_passes: passes after which a run is given up.

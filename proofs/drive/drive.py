@@ -36,7 +36,6 @@ class Wanted:
     """A claim that is expected to be broken.
 
     Attributes:
-        claim: id of the claim.
         mechanism: how, where that is known; another one does where this one does not show.
         scenarios: legal scenarios, the likeliest first.
         shrinks: whether to look for the smallest run that breaks it in the same way.
@@ -77,8 +76,6 @@ class DriveJob:
     """What is wanted of one vLLM.
 
     Attributes:
-        vllm: which one.
-        wanted: the claims with their scenarios.
         runners: whose order and gathers run.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.
     """
@@ -116,8 +113,6 @@ def driven(
     """What became of each, in their order, with the reason where the vLLM could not be run.
 
     Args:
-        job: what is wanted of a vLLM.
-        report_progress: told what is run.
         should_stop: asked whether to stop early; what was not run then is not done.
     """
     done: tuple[Shown, ...] = ()
@@ -141,7 +136,6 @@ def shown_on(
     """The first scenario in which the claim is broken, as the target runs it.
 
     Args:
-        target: what to run.
         wanted: the claim and its scenarios.
         runners: whose order and gathers run.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.

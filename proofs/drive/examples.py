@@ -19,7 +19,6 @@ class Replay:
 
     Attributes:
         origin: what it was run on.
-        vllm: the vLLM, where it is one.
         replayed: what became of each part or runner.
     """
 

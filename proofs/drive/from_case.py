@@ -51,11 +51,7 @@ class _Others:
 
 
 def runs_like(case: SchedulingCase) -> tuple[Likeness, ...]:
-    """Legal scenarios for the case, the closest first; none for what a run cannot come to.
-
-    Args:
-        case: a case about scheduling encoder inputs.
-    """
+    """Legal scenarios for the case, the closest first; none for what a run cannot come to."""
     found: dict[Scenario, Likeness] = {}
     for likeness in _likenesses(case):
         try:

@@ -58,7 +58,6 @@ class SearchJob:
     """A search of one vLLM.
 
     Attributes:
-        vllm: which one.
         settings: for what, and how hard.
         keeps_behaviour: note what the runs look like, to be compared or kept.
         began: when the minutes of the settings began (``time.monotonic``); ``None`` for now.
@@ -93,7 +92,6 @@ class Ran:
     """One scenario, run.
 
     Attributes:
-        traces: the run of each runner.
         found: claim and mechanism of each violation, by runner; ``V1 with V2`` for differences.
         premises: claims whose premise happened, by runner.
         missing: why a runner could not be given the scenario.

@@ -51,7 +51,6 @@ def held_after(target: LoopTarget, counts: Sequence[int]) -> Iterator[Held]:
     """Run drawn scenarios one after the other, and look at the process after each of the counts.
 
     Args:
-        target: what to run.
         counts: numbers of scenarios, ascending.
     """
     done = 0

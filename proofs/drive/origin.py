@@ -16,7 +16,6 @@ class Origin:
     """What was run, and where it came from.
 
     Attributes:
-        target: name of the target.
         release: release of the vLLM; ``None`` for a folder and for the reference.
         source: folder that was given instead.
         scheduler_class: scheduler in place of vLLM's own.
@@ -82,7 +81,6 @@ def vllm_origin(vllm: VllmName, seed: int | None = None) -> Origin:
     """The origin of runs of a vLLM.
 
     Args:
-        vllm: which one.
         seed: of the search.
     """
     source = vllm.source

@@ -29,7 +29,6 @@ class RecordedFault:
     """A known fault and where it is found.
 
     Attributes:
-        name: name of the fault.
         scenario: name of the file with its scenario, in the folder of the index.
         claims: claims that the fault breaks on it, each of them.
         last_affected: the last release on which it shows; ``None`` where it was never looked for.

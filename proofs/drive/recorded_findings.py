@@ -17,7 +17,6 @@ class RecordedFindings:
     """What a command found on one target.
 
     Attributes:
-        choice: the target, as options name it.
         documents: the smallest case or run of each finding.
         num_without: findings that hold nothing to run.
         code_named: the options that name a checkout or a scheduler, where the file names one;

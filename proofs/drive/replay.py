@@ -51,7 +51,6 @@ class Replayed:
         part: the part of a function-level case, or the runner.
         verdict: of all claims that the run could contradict.
         reason: why the verdict is neither ``HELD`` nor ``REFUTED``.
-        findings: what contradicts a claim.
         trace: the run; ``None`` at function level, or where there was none.
         comparison: with the recorded run, where the file holds one of the same runner.
     """
@@ -136,8 +135,6 @@ def replay_loop(
     """Run the scenario once more, check every claim, and compare with the recorded run.
 
     Args:
-        document: what the file holds.
-        target: what to run it on.
         runner: the worker's order and gathers.
         make_monitor: makes what judges the run.
         tensors: device, dtype and hidden size; ``None`` runs without tensors.

@@ -25,7 +25,6 @@ def source_run(source: Source, finding: Finding) -> LoopCounterexample | None:
     """The finding's scenario as the source itself runs it; ``None`` where it breaks nothing.
 
     Args:
-        source: the vLLM.
         finding: what was refuted on whole runs of its source.
 
     Raises:

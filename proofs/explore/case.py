@@ -77,9 +77,7 @@ class Case:
 
     Attributes:
         row: number of the row.
-        config: the engine's settings.
         requests: the requests, all with arrival 0.
-        choices: what may be chosen.
     """
 
     row: int

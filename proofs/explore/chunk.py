@@ -39,7 +39,6 @@ class Job:
     """What one job explores.
 
     Attributes:
-        scope: name of the scope.
         fault: the switch, or ``None``.
         number: number of the job, from 0.
         lockstep: of every so many cases the reference walks one; 0 for none.
@@ -81,9 +80,7 @@ class Found:
     """A violation.
 
     Attributes:
-        claim: id of the claim.
         passes: passes up to and with the one in which it shows.
-        scenario: what was chosen.
         cases: in how many cases the claim was broken.
     """
 
@@ -127,7 +124,6 @@ class ChunkResult:
     """What a job found.
 
     Attributes:
-        job: what it explored.
         rows: counts by row of the configuration.
         premises: claims whose premise happened.
         found: the shortest violation of each claim.

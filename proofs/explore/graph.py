@@ -235,7 +235,6 @@ def explore(layout: Layout, choices: Choices) -> Graph:
 
     Args:
         layout: the requests, the configuration and the rules.
-        choices: what may be chosen.
     """
     return _Search(layout, choices).run()
 

@@ -24,13 +24,7 @@ from spec.record.steps import Step
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a target and the model part.
-
-    Attributes:
-        scenario: what was chosen.
-        step: number of the step.
-        what: what differs.
-    """
+    """Where a target and the model part."""
 
     scenario: Scenario
     step: int
@@ -63,11 +57,7 @@ def walk(
     A run goes over edges that were compared before to those that were not; only these are compared.
 
     Args:
-        case: the requests and the settings.
-        layout: of the case.
         graph: all that can happen.
-        target: what walks.
-        runner: its worker.
         record_calls: whether to compare the calls to the book and to the KV manager, too; states,
             batches, encoder inputs, notices, outcomes and the worker are compared in any case.
             Slower by a third.

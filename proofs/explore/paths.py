@@ -18,8 +18,6 @@ def scenario_of(case: Case, layout: Layout, path: Iterable[Choice]) -> Scenario:
     """The scenario whose run makes the choices of a path, and none after it.
 
     Args:
-        case: the requests and the settings.
-        layout: of the case.
         path: choices from the beginning, one for each pass.
     """
     state, clock = initial_state(layout), Clock()

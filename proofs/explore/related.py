@@ -137,7 +137,6 @@ def first_outside(
 
     Args:
         scenario: the requests and the settings, without any choice.
-        layout: of the scenario.
         graph: all that can happen.
         moves: what is known of transitions; graphs that share it are faster.
     """

@@ -21,7 +21,6 @@ class Round:
     """One round.
 
     Attributes:
-        choice: what was chosen.
         num_steps: events, passes and updates.
         runs: whether the pass ran anything.
         updates: whether an update fell due.
@@ -130,9 +129,6 @@ def make_round(
     """Make a round from the state in which it begins; the clock stands where it begins, too.
 
     Args:
-        layout: of the scenario.
-        state: where the round begins.
-        choice: what is chosen.
         clock: numbers of passes.
         log: keeps the calls of each step; ``None`` leaves them out.
     """

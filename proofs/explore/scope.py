@@ -129,9 +129,6 @@ class Cases(Sequence[Case]):
 
     A shape that is explored under a part of the rows meets every so many of them, beginning with
     another one for each layout.
-
-    Args:
-        scope: what is explored.
     """
 
     def __init__(self, scope: Scope) -> None:

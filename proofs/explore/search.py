@@ -39,7 +39,6 @@ class ExploreSettings:
     """What to explore.
 
     Attributes:
-        scope: name of the scope.
         fault: the switch whose rules are explored, or ``None`` for the reference.
         claims: ids of the claims to judge; ``None`` for all.
         lockstep: of every so many cases the reference walks one; 0 for none.
@@ -99,7 +98,6 @@ class ClaimResult:
     """What became of one claim.
 
     Attributes:
-        claim: its id.
         verdict: ``HELD`` means: in every case of the scope.
         violation: the shortest one, or ``None``.
     """
@@ -114,11 +112,8 @@ class ExploreReport:
     """What was explored and found.
 
     Attributes:
-        settings: what was asked for.
         whole: all results in one; ``None`` where nothing was explored.
         claims: what became of each claim.
-        jobs_done: how many jobs were done.
-        jobs: how many there are.
         interrupted: whether it ended before its time.
     """
 
@@ -149,8 +144,6 @@ def run_exploration(
     """Explore a scope.
 
     Args:
-        settings: what to explore.
-        report_progress: told after each job.
         interrupted: whether to stop; asked after each job.
 
     Raises:

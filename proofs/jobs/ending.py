@@ -42,9 +42,6 @@ def code_of(command: Callable[[], Any]) -> int:
 
     A command returns its exit code, or ``None`` for 0. SIGTERM ends it as Ctrl-C does. What click
     raises to end a command passes through.
-
-    Args:
-        command: what to do.
     """
     terminated: list[int] = []
     interrupted: list[int] = []

@@ -59,10 +59,7 @@ class ClaimRecord:
     """One claim and all that closes it.
 
     Attributes:
-        id: the claim's id.
         kind: what sort of property it is.
-        sentence: what it says.
-        why: why it matters.
         not_expected: when it is not expected to hold.
         assumptions: ids of what it takes for granted.
         predicates: functions of :mod:`spec.claims.predicates` that state it; a proof of it calls
@@ -142,7 +139,6 @@ class FaultRecord:
     """A switch and what it breaks in each engine, or why an engine cannot see it.
 
     Attributes:
-        name: the switch.
         functions: claims that it breaks on single functions.
         loop: claims that its scenario breaks in the loop.
         may_also_break: further claims that it breaks in other scenarios.
@@ -192,8 +188,6 @@ class AssumptionRecord:
     """An assumption, who rests on it, and what breaks without it.
 
     Attributes:
-        id: the assumption's id.
-        sentence: what is assumed.
         without: what happens otherwise.
         claims: claims that rest on it.
         ablations: ablations of proofs that drop it.
@@ -228,8 +222,6 @@ class Ledger:
     Attributes:
         claims: by claim, what closes it.
         assumptions: what is taken for granted.
-        faults: every switch.
-        obligations: every proof.
         scopes: everything that is searched.
         is_explored: whether an exhaustive search was recorded; until then none is asked for.
         tests: tests that exist; ``None`` where nobody looked for them.

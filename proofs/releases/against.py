@@ -36,8 +36,6 @@ class Earlier:
     """The search to compare with.
 
     Attributes:
-        target: name of what was searched.
-        findings: what it found.
         draws: what decides which scenario has which number.
         behaviour: what its runs looked like; ``None`` where nothing of it is known.
     """
@@ -164,7 +162,6 @@ def compare_findings(
     faults come or go. So where the other side was asked, its answer counts.
 
     Args:
-        report: the search.
         earlier: what it is compared with.
         shown_earlier: by fingerprint, whether the earlier vLLM shows a finding of this search on
             its own scenario; only those that were asked.

@@ -42,7 +42,6 @@ class VllmReport:
     """What became of one vLLM.
 
     Attributes:
-        vllm: which one.
         searched: what was found; ``None`` where it could not be searched.
         compared: how that relates to what it was compared with, if anything.
         refused: why it could not be searched: wrong input.
@@ -95,7 +94,6 @@ def check_vllms(
         settings: for what, and how hard.
         against: another vLLM, on which the same scenarios run, or the file of an earlier search.
         keeps_behaviour: note what each run looked like, to be compared later.
-        progress: told of the progress.
         should_stop: asked whether to stop early.
 
     Raises:

@@ -42,7 +42,6 @@ class SweepJob:
     """What to do with one release.
 
     Attributes:
-        vllm: which vLLM.
         recorded: scenarios of known faults.
         examples: scenarios to draw for each mode; 0 for no search.
         seed: draws the same scenarios again.
@@ -145,8 +144,6 @@ class Deviation:
     """A recorded fault that did not do what the record says.
 
     Attributes:
-        name: name of the fault.
-        target: on which vLLM.
         verdict: ``REFUTED`` where it came back or did not show, ``UNKNOWN`` or ``ERROR`` where
             that could not be seen.
         text: what was recorded and what was seen.

@@ -20,7 +20,6 @@ class Judged:
     """One scenario, run and judged.
 
     Attributes:
-        traces: the run of each runner.
         findings: what each runner's run contradicts.
         premises: how often each claim's premise happened, by runner.
         differences: where the runs of both runners differ.
@@ -46,7 +45,6 @@ def run_and_judge(
     """Run a scenario and check every claim on it.
 
     Args:
-        target: what to run.
         scenario: a legal scenario.
         runners: whose order and gathers run.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.

@@ -60,7 +60,6 @@ def record(
     """Run a scenario on a target until it comes to rest, the monitor settles or the limit is hit.
 
     Args:
-        target: what to drive.
         scenario: a valid scenario that the target can run.
         runner: the worker's order and gathers.
         tensors: device, dtype and hidden size; ``None`` runs without tensors.

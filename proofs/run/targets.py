@@ -76,7 +76,6 @@ class TargetChoice:
 
     Attributes:
         name: our reference, a real vLLM, or nothing: a trace is judged as it was recorded.
-        release: release of the vLLM.
         source: its folder instead.
         scheduler_class: scheduler in place of vLLM's own.
         faults: switches of the reference that are on.
@@ -106,8 +105,6 @@ class NamedTargets:
 
     Attributes:
         name: as of :class:`TargetChoice`; ``None`` where it was not given.
-        releases: releases of vLLM.
-        sources: folders of vLLMs.
         scheduler_class: scheduler in place of vLLM's own.
         faults: switches of the reference that are on.
     """

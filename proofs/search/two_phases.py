@@ -106,7 +106,6 @@ class Search(Generic[KeyT, FoundT]):
 
     Args:
         limits: when to stop.
-        report_progress: told of every step.
         thing: what is made small, for the progress: ``run``, ``case``.
     """
 

@@ -69,10 +69,8 @@ class Change:
     """One setting, changed as little as it takes.
 
     Attributes:
-        setting: its name.
         before: its value.
         after: the smallest value that does.
-        setup: the setup with the change.
         verdict: the verdict after it.
     """
 

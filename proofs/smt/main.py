@@ -70,8 +70,6 @@ def prove_and_write(
 
     Args:
         obligations: what to prove, in this order.
-        json_file: where the results go as JSON.
-        junit_file: where they go as JUnit.
         smt2_folder: where each question goes as SMT-LIB.
         show_ablations: whether each ablation is printed with its counterexample.
         resource_limit: resource units for each question to a solver.

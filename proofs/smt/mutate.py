@@ -19,7 +19,6 @@ class Mutant:
     """One change to one function.
 
     Attributes:
-        function: name of the function changed.
         line: line of the change in the original source.
         change: the original and the changed expression.
         tree: the whole changed module.

@@ -35,7 +35,6 @@ class Formula:
         premises: what the proof uses, and all of it is needed (a test drops each). A premise that
             is an assumption about the engine bears its id of
             :mod:`spec.claims.assumptions`.
-        conclusion: what follows.
         realistic: what holds of every engine besides; the proof does without. The witness and the
             counterexamples of ablations obey it, so that they are data that a person recognises.
     """
@@ -53,7 +52,6 @@ class Ablation:
     """A variant of an obligation that must be refuted.
 
     Attributes:
-        name: what was dropped or changed.
         drops: premises left out.
         build: the formula with a guard changed; ``None`` for the obligation's own.
     """

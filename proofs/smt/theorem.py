@@ -64,7 +64,6 @@ def theorem(
     """State a theorem whose formula the decorated function builds; the function stays as it is.
 
     Args:
-        group: the group to add it to.
         claim: id of the claim that it supports.
         sentence: what is shown, for a person.
         witness: concrete data on which its premises hold.
@@ -102,7 +101,6 @@ def changed(name: str, /, *, drops: tuple[str, ...] = (), **settings: Any) -> Ch
     """The ablation that builds the theorem's formula with other arguments.
 
     Args:
-        name: the ablation's name.
         drops: premises that it leaves out besides.
         settings: keyword arguments of the function that builds the formula.
     """

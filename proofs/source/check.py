@@ -89,8 +89,6 @@ def check_source(
     """Run every question on a release's source.
 
     Args:
-        package: the folder ``vllm`` of the release.
-        name: the release's name in reports.
         changed: syntax trees to use in the place of a module's own, for mutants.
         parts: parts to check; all by default.
         max_features: features at once, 1 to 3.

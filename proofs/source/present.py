@@ -115,7 +115,6 @@ def checked_source(report: SourceReport, package: Path | None = None, **named: A
     """The claims on a source, as files and other tools are told of them.
 
     Args:
-        report: what was found.
         package: the folder ``vllm`` that was proved.
         named: release, source and digest of the vLLM.
     """

@@ -107,7 +107,6 @@ def denote(
     """The condition under which the run ends in a leaf that satisfies ``of_leaf``.
 
     Args:
-        tree: the decision tree.
         of_leaf: condition for one leaf.
         context: the tree's z3 context.
         pruned: what a pruned branch counts as. ``False`` makes a proof of the whole condition also

@@ -42,7 +42,6 @@ class Break:
     """A claim made wrong.
 
     Attributes:
-        claim: its id.
         statement: name of the function that is changed.
         wrong: what stands there instead; names are those of :mod:`spec.claims.predicates`.
         scenario: a run of a correct engine that the wrong statement forbids.

@@ -13,10 +13,8 @@ def write_or_compare(record: Path, text: Callable[[], str], module: str, about: 
     """Write a record, or compare it where the command line says ``--check``; the exit code.
 
     Args:
-        record: the file.
         text: makes what it should hold.
         module: name of the recorder, for whoever has to run it.
-        about: what ``--help`` tells.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--check", action="store_true")

@@ -43,7 +43,6 @@ class Written:
     """A page.
 
     Attributes:
-        path: its file.
         mark: selects what goes wrong.
         on_first_screen: whether the mark has to be there.
         picture: selects the marks in pictures of runs; empty where there are none.
@@ -56,11 +55,7 @@ class Written:
 
 
 def written_pages(folder: Path) -> dict[str, Written]:
-    """Write all pages, by their names.
-
-    Args:
-        folder: where to.
-    """
+    """Write all pages, by their names."""
     stuck = _example(*STUCK)
     whole = _last(crowded())
     # As if it showed in the last step, so that all of them are drawn.

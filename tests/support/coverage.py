@@ -45,8 +45,6 @@ def cover_gathers(
     """Count the relations of a pass.
 
     Args:
-        step: the pass.
-        scenario: what was chosen.
         prompts: where features lay when the pass was scheduled.
         counts: added to.
     """

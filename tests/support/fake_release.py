@@ -184,7 +184,6 @@ def write_release(folder: Path, **changes: tuple[str, str]) -> Path:
     """Write the package and return its folder.
 
     Args:
-        folder: where to put it.
         changes: by a file's stem, a text in it and what to put in its place.
     """
     package = folder / "vllm"

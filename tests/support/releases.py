@@ -42,7 +42,6 @@ def ask(release: str, code: str, *arguments: str, given: str = "") -> Any:
 
     Args:
         release: on which it runs; it is imported already.
-        code: the program.
         arguments: its ``sys.argv[1:]``.
         given: its standard input.
     """

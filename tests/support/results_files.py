@@ -17,7 +17,6 @@ def read_results(path: Path, kind: Kind) -> dict[str, Any]:
     """The data of a file of results, which has the published shape and can be read back.
 
     Args:
-        path: the file.
         kind: what it has to say that it is.
     """
     text = path.read_text(encoding="utf-8")

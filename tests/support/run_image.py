@@ -13,11 +13,7 @@ _SHARED = (":root{", "@media(prefers-color-scheme", ".timeline", "svg.timeline")
 
 
 def svg_image(timeline: Timeline) -> str:
-    """The picture with its style inside, in light or dark as the reader's system is.
-
-    Args:
-        timeline: what it shows.
-    """
+    """The picture with its style inside, in light or dark as the reader's system is."""
     rules = [line for line in stylesheet().splitlines() if line.startswith(_SHARED)]
     style = "<style>" + "".join(rules) + "</style>"
     ground = '<rect width="100%" height="100%" fill="var(--card)" rx="8"/>'

@@ -20,12 +20,10 @@ class FoundFault:
     """A fault of the release.
 
     Attributes:
-        name: what it is called here.
         claim: the claim that its scenario contradicts.
         sentence: what goes wrong.
         where: the function of the release that decides it.
         reached: the settings that reach it.
-        scenario: what to run.
         runners: the runners that show it.
     """
 

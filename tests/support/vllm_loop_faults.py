@@ -20,7 +20,6 @@ class RecordedFault:
     Attributes:
         name: as in the list of switches.
         claim: the claim that its scenario contradicts.
-        scenario: what to run.
         last_affected: the last release on which it shows.
         first_good: the first release on which it does not; ``None`` while there is none.
         first_affected: the first release on which it shows, where an earlier one was seen without.

@@ -8,11 +8,7 @@ from spec.record.config import EngineConfig
 
 
 class ChunkEnds:
-    """The rules on the end of a chunk that do not depend on the encoder cache.
-
-    Args:
-        config: the engine's settings.
-    """
+    """The rules on the end of a chunk that do not depend on the encoder cache."""
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config

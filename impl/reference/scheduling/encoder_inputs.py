@@ -35,7 +35,6 @@ class EncoderInputs:
     """Chooses encoder inputs and the end of a chunk.
 
     Args:
-        config: the engine's settings.
         book: the cache manager.
     """
 

@@ -14,7 +14,6 @@ class NewRequestData:
     """A request that the worker does not know, or knows no longer, or whose next turn begins.
 
     Attributes:
-        request: index of the request.
         raw_inputs: indices of the features whose raw data is sent along.
     """
 

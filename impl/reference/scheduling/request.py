@@ -82,7 +82,6 @@ class Request:
     """A request.
 
     Attributes:
-        request_id: its name.
         mm_features: its features, sorted by offset and disjoint.
         num_computed_tokens: progress, tokens in flight included.
         num_output_placeholders: tokens counted in advance by an asynchronous scheduler.

@@ -35,7 +35,6 @@ class SchedulerRequest(Request):
         num_draft_tokens: drafts that wait to be scheduled.
         num_in_flight_tokens: tokens of passes that are not yet updated.
         num_blocks: KV blocks held.
-        status: where the request stands.
         epoch: grows whenever outputs in flight become stale.
         drop_before: stale outputs of earlier epochs are dropped; later ones are still delivered.
         num_starts: how often it came from the waiting queue at no progress.

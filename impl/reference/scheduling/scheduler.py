@@ -31,10 +31,7 @@ class Scheduler:
     """Schedules passes; :mod:`impl.reference.scheduling.updates` takes their results back.
 
     Args:
-        config: the engine's settings.
-        parts: the implementation's parts.
         book: the cache manager.
-        kv_blocks: the KV manager.
     """
 
     def __init__(

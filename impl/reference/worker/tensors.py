@@ -37,7 +37,6 @@ class TensorGathers:
     """Holds the encoder outputs as tensors, and gathers them with the runner under test.
 
     Args:
-        parts: the implementation.
         runner: which of its runners gathers.
         requests: the requests that the worker knows, by index.
         settings: device, dtype and hidden size of all tensors.

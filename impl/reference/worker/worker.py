@@ -52,7 +52,6 @@ class RowGathers:
     """The gathers on integers.
 
     Args:
-        reader: the runner's gather.
         outputs: the encoder outputs that the worker holds, by hash; it keeps them up to date.
     """
 
@@ -127,7 +126,6 @@ class Worker:
     holds (releases from 0.28.0 on). An input whose raw data is not at hand is not encoded.
 
     Args:
-        parts: the implementation.
         runner: whose order and gathers.
         gather_lookahead: how far the drafter looks ahead of the target (tokens); 0 without one.
         is_encoder_decoder: encoder outputs are read by cross-attention in a request's first step,

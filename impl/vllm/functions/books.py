@@ -125,9 +125,7 @@ def take(
 
     Args:
         book: a book of the release.
-        request: the release's request.
         index: which of its features.
-        feature: that feature, as in the case.
         encoder_budget: rows that the encoder may still compute; ``None``: as many as needed.
         num_rows_chosen: rows chosen before in the same scheduling call and not yet allocated.
     """

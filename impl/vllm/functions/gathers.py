@@ -173,9 +173,7 @@ def observe_gather(
     """Gather, evict, fill the freed memory, and only then recognise the rows.
 
     Args:
-        gather: the runner's gather.
         merge: the release's ``_merge_multimodal_embeddings``.
-        case: the batch.
         tensors: device, dtype and hidden size.
     """
     codec = RowCodec(

@@ -56,7 +56,6 @@ def progress_bar(filename: str, wanted: bool) -> Iterator[_BarFactory]:
     """Show a download on standard error while the block runs.
 
     Args:
-        filename: what is downloaded.
         wanted: whether to show it; nothing is shown either where this is no terminal.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())

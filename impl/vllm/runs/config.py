@@ -111,7 +111,6 @@ class Schedulers:
     """Makes schedulers of the loaded release.
 
     Args:
-        loaded: the release.
         scheduler_class: ``package.module:Class`` of another scheduler, of a fork for instance.
             Asynchronous scenarios use it as well.
     """
@@ -178,8 +177,6 @@ class Schedulers:
         """A new scheduler with the scenario's settings.
 
         Args:
-            config: the engine's settings.
-            runner: the worker that it schedules for.
             has_store: whether prefixes can be loaded from outside.
         """
         kind = _Kind(

@@ -24,8 +24,6 @@ class VllmEngine(Loop[InFlight]):
     """Runs a scenario on a real scheduler.
 
     Args:
-        scenario: a valid scenario.
-        scheduler: the real scheduler, new.
         worker: applies its outputs.
         builder: makes requests.
         results: makes what the scheduler is updated with.

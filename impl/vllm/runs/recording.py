@@ -75,7 +75,6 @@ class StateReader:
     """Reads what a scheduler holds.
 
     Args:
-        scheduler: the real scheduler.
         statuses: its class of statuses.
         indices: index of each request, by id.
         is_encoder_decoder: whether its book is the one that keeps no entries.

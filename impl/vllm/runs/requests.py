@@ -23,7 +23,6 @@ class RequestBuilder:
     """Makes requests of the loaded release.
 
     Args:
-        loaded: the release.
         builder: makes its features.
     """
 
@@ -45,7 +44,6 @@ class RequestBuilder:
         """Why the release cannot be given the requests; ``None`` when it can.
 
         Args:
-            scenario: the requests.
             scheduler: makes a scheduler of the release.
         """
         if not self._streams and any(request.continuations for request in scenario.requests):

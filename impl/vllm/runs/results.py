@@ -13,11 +13,7 @@ _OUTPUTS = "v1.outputs"
 
 
 class Results:
-    """Makes results of the loaded release.
-
-    Attributes:
-        statuses: the release's statuses of requests.
-    """
+    """Makes results of the loaded release."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.statuses: Any = require(loaded, "v1.request", "RequestStatus")

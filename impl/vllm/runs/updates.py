@@ -44,7 +44,6 @@ class Updates:
     """Gives the results of passes to a real scheduler, in the order in which they were scheduled.
 
     Args:
-        scheduler: the real scheduler.
         results: makes what it is updated with.
         world: answers on drafts and loads.
     """

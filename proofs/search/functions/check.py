@@ -49,9 +49,7 @@ def run_check(
     """Check a target.
 
     Args:
-        target: what to check.
         check_settings: what to check on it, and how hard.
-        report_progress: told of every step.
         should_stop: asked before every case. When it says yes, or Ctrl-C comes, the check ends
             early, and the report holds what was found so far.
 

@@ -174,7 +174,6 @@ def checked_functions(report: CheckReport, package: Path | None = None, **named:
     """A check of single functions, as files and other tools are told of it.
 
     Args:
-        report: what was found.
         package: the folder ``vllm`` of what was checked; ``None`` for the reference.
         named: release, source and digest of the vLLM.
     """

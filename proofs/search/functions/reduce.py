@@ -153,7 +153,6 @@ def reduce_case(
     """The smallest case that is reached by leaving out one part after the other.
 
     Args:
-        case: a case that meets the condition.
         condition: what every step must still meet.
         may_try: asked before each try; see :func:`proofs.search.reduce.reduce`.
     """

@@ -68,8 +68,6 @@ class CheckReport:
     """Everything a check found.
 
     Attributes:
-        target: name of the target.
-        settings: what was asked for.
         results: one for each claim and part.
         findings: the smallest case of each violation.
         interrupted: the check was stopped; ``results`` holds what was known by then.

@@ -312,7 +312,6 @@ def free_cases(draw: DrawFn, *, features_in_prompt: bool = False) -> FreeCase:
     occur twice; the scheduler's shift is 0 to 3. An encoder-decoder request has no drafter.
 
     Args:
-        draw: hypothesis's drawing function.
         features_in_prompt: keep the assumption of that name: drafts are in flight only behind the
             last feature. Otherwise they may be inside and before features as well.
     """
@@ -350,7 +349,6 @@ def book_cases(draw: DrawFn, *, content_is_hashed: bool = True) -> BookCase:
     and allocated again, within a pass too.
 
     Args:
-        draw: hypothesis's drawing function.
         content_is_hashed: ``False`` gives one identifier several row counts, which breaks the
             assumption ``hash-is-content``.
     """

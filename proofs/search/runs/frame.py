@@ -200,7 +200,6 @@ class Frame:
     Attributes:
         traits: what the run has.
         scale: how large things get.
-        breaks: assumptions broken on purpose.
         token_budget: tokens of a pass.
         threshold: most tokens of a prefill chunk; 0 for no limit.
         alignment: block alignment; 0 for none.

@@ -94,7 +94,6 @@ def checked_runs(
     """A search over whole runs, as files and other tools are told of it.
 
     Args:
-        report: what was found.
         package: the folder ``vllm`` of what was searched; ``None`` for the reference.
         there: fingerprints of what was there before a change.
         details: what else is known of the target.

@@ -106,11 +106,8 @@ class LoopReport:
     """Everything a search found.
 
     Attributes:
-        target: name of the target.
-        settings: what was asked for.
         results: one for each claim and runner; ``cases`` are runs, ``premises`` those in which the
             claim's premise happened.
-        counterexamples: the smallest run of each violation.
         num_scenarios: scenarios drawn.
         families: how many of them belong to each family.
         failures: the first run of each runner that the target or the monitor could not finish.

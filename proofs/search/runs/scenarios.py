@@ -17,7 +17,6 @@ def scenarios(draw: DrawFn, breaks: frozenset[Assumption] = frozenset()) -> Scen
     """Small legal scenarios that aim at edges; they shrink towards few, short and plain ones.
 
     Args:
-        draw: hypothesis gives it.
         breaks: assumptions that the scenario may break; none by default.
     """
     return build_scenario(DrawnChoices(draw), SMALL, breaks)

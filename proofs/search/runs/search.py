@@ -114,12 +114,9 @@ def run_loop_check(
     """Search a target.
 
     Args:
-        target: what to search.
         settings: for what, and how hard.
-        report_progress: told of every step.
         should_stop: asked before every run. When it says yes, or Ctrl-C comes, the search ends
             early, and the report holds what was found so far.
-        observe: is given every scenario.
         began: when the minutes of the settings began (``time.monotonic``); now by default.
 
     Raises:

@@ -14,8 +14,6 @@ class Stop:
     """A stuck state that the settings allow.
 
     Attributes:
-        name: what it is called.
-        sentence: what happens.
         theorems: ids of the theorems that say when.
         layout: the smallest requests that come to it.
         settings: names of the settings that decide it, the one to change first.

@@ -30,7 +30,6 @@ class Prompt:
 
     Attributes:
         num_tokens: length of the prompt.
-        items: its items, in order.
         max_tokens: tokens to generate.
         arrival: pass before which it arrives.
         prefix_hit: tokens that it finds computed.

@@ -60,8 +60,6 @@ class _Engine:
 
     Args:
         layout: the requests, in order of arrival.
-        settings: the engine's settings.
-        rules: the release's rules.
         async_depth: passes that are scheduled before the update of an earlier one.
     """
 

@@ -197,8 +197,6 @@ def cut_exceeds_budget(settings: Settings, rules: ReleaseRules, *, starts_inside
     """Whether items within a cut before a refused one can exceed the encoder budget with it.
 
     Args:
-        settings: the engine's settings.
-        rules: the release's rules.
         starts_inside: whether a request may start inside an item.
     """
     rows, budget = settings.largest_rows, settings.encoder_budget

@@ -90,8 +90,6 @@ def settle(
 
     Args:
         asked: the claims, each once.
-        exploration: what explored the function.
-        tree: its decision tree.
         sizes: the integers of a counterexample, to be made small.
         replay: judges a counterexample on plain integers.
         also: further premises.

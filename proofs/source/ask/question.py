@@ -22,7 +22,6 @@ class Reply:
 
     Attributes:
         z3: z3's answer, ``unsat`` when the condition always holds.
-        cvc5: cvc5's answer.
         resources: z3's resource units.
         milliseconds: time that both took.
     """

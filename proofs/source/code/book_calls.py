@@ -53,7 +53,6 @@ def take(
     Args:
         book: a book of the release.
         request: who asks, as made by :func:`new_request`.
-        input_id: index of the input.
         encoder_budget: rows that the encoder may still compute; ``None``: as many as needed.
         num_rows_chosen: rows chosen before in the same scheduling call and not yet allocated.
     """

@@ -31,7 +31,6 @@ class CallInput:
     """What one call reads (tokens, rows).
 
     Attributes:
-        features: the request's features.
         num_known_tokens: prompt and generated tokens.
         num_computed_tokens: its progress.
         num_new_tokens: the chunk that would run.

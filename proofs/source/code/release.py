@@ -47,7 +47,6 @@ class ReleaseSource:
     """The files of one release.
 
     Args:
-        package: the folder ``vllm`` of the release.
         overrides: replacements by name, in force in every module.
         changed: syntax trees to use instead of a file's own, by module name (for mutants).
 

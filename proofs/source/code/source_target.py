@@ -87,7 +87,6 @@ class SourceTarget:
 
     Args:
         release: the source.
-        name: the release's name in reports.
     """
 
     def __init__(self, release: ReleaseSource, name: str) -> None:

@@ -251,11 +251,7 @@ RULES: dict[str, Callable[[Moment], Iterator[Condition]]] = {
 
 
 class Conditions:
-    """The conditions of every claim on the paths of one run.
-
-    Args:
-        scenario: the run.
-    """
+    """The conditions of every claim on the paths of one run."""
 
     def __init__(self, scenario: RunScenario) -> None:
         self._scenario = scenario

@@ -20,12 +20,7 @@ from spec.rules import geometry
 
 
 class FeatureOfRun:
-    """One feature of a symbolic run, as claims look at it.
-
-    Args:
-        scenario: the run.
-        index: index of the feature.
-    """
+    """One feature of a symbolic run, as claims look at it."""
 
     def __init__(self, scenario: RunScenario, index: int) -> None:
         self._scenario = scenario
@@ -64,8 +59,6 @@ class Moment:
     """A step of one path, with what came before it.
 
     Attributes:
-        scenario: the run.
-        step: what was seen.
         previous: the moment before; ``None`` for the arrival.
         rounds: the states at the ends of the rounds so far, the arrival's first, each with whether
             its pass ran tokens; empty within a round.

@@ -58,11 +58,8 @@ class Statement:
     """What is to be shown of one transition.
 
     Attributes:
-        transition: its name.
         using: names of the invariants before and of the guards that the proof uses.
-        conclusion: what follows.
         extra: further premises, by name.
-        world: the relation that it is about.
     """
 
     transition: str
@@ -78,9 +75,7 @@ def build(
     """The formula of a statement.
 
     Args:
-        v: the vocabulary.
         statement: what is to be shown.
-        fault: a fault that the engine has.
         is_reachable: whether a counterexample has to obey every invariant before, and to count
             nothing below 0.
     """
@@ -119,13 +114,10 @@ def shown(
     """State a theorem on a transition: the decorated function is its conclusion.
 
     Args:
-        group: the group to add it to.
-        transition: the transition's name.
         using: names of the invariants before and of the guards that the proof uses.
         claim: id of the claim that it supports.
         sentence: what is shown, for a person.
         given: further premises, by name.
-        world: the relation that it is about.
         name: its name in the group, where that of the function will not do.
         faults: known faults that must refute it.
         drops: premises that are dropped as ablations; guards and assumptions among them when not
@@ -199,14 +191,12 @@ def kept(
     """State that transitions keep an invariant, a theorem for each of them.
 
     Args:
-        group: the group to add them to.
         invariant: one of the relation's invariants.
         claim: id of the claim that they support.
         by: for each transition the names of invariants and guards that the proof uses. A
             transition that is not named leaves everything as it is that the invariant looks at (a
             test compares the terms).
         faults: known faults that must refute a theorem, by transition.
-        world: the relation.
 
     Raises:
         ValueError: the relation has no such invariant.
