@@ -23,13 +23,13 @@ def decided_cells(
         DisagreementError: theorems, model and reference do not say the same of a cell.
         UnfinishedRunError: a run of the scope did not end.
     """
-    known: dict[tuple[Scheduling, int], Evidence] = {}
+    evidences: dict[tuple[Scheduling, int], Evidence] = {}
     for number, cell in enumerate(cells):
         report_progress("cells", number, len(cells))
         key = cell.scheduling, cell.gather_lookahead
-        if key not in known:
-            known[key] = evidence(*key)
-        decided = decide(cell, known[key])
+        if key not in evidences:
+            evidences[key] = evidence(*key)
+        decided = decide(cell, evidences[key])
         confirm(decided)
         yield decided
     report_progress("cells", len(cells), len(cells))
@@ -42,12 +42,12 @@ def to_json(decided: Sequence[Decided]) -> dict[str, Any]:
         "level": "ablation",
         "cells": [
             {
-                **one.cell.to_json(),
-                "safety": _answer_to_json(one.safety),
-                "progress": _answer_to_json(one.progress),
-                "dense_safety": list(one.dense_only),
+                **answer.cell.to_json(),
+                "safety": _answer_to_json(answer.safety),
+                "progress": _answer_to_json(answer.progress),
+                "dense_safety": list(answer.dense_only),
             }
-            for one in decided
+            for answer in decided
         ],
     }
 

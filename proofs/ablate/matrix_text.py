@@ -38,15 +38,17 @@ def print_matrix(decided: Sequence[Decided]) -> None:
     for line in matrix_lines(decided):
         print_lines(line)
     print_lines(f"\n{LEGEND}")
-    signs = [sign(one) for one in decided]
-    told = ", ".join(f"{signs.count(name)} {meaning}" for name, meaning in SIGNS.items())
-    print_lines(f"{counted(len(decided), 'cell')}: {told}. Each answer has its proof or a smallest")
+    signs = [sign(answer) for answer in decided]
+    counts = ", ".join(f"{signs.count(name)} {meaning}" for name, meaning in SIGNS.items())
+    print_lines(
+        f"{counted(len(decided), 'cell')}: {counts}. Each answer has its proof or a smallest"
+    )
     print_lines("counterexample, which the reference with the same guards repeats.")
 
 
 def matrix_lines(decided: Sequence[Decided]) -> list[str]:
     """The table in fixed columns; columns are ks:kg."""
-    found = {one.cell: sign(one) for one in decided}
+    found = {answer.cell: sign(answer) for answer in decided}
     columns = [
         pair
         for pair in product(SHIFTS, LOOK_AHEADS)
@@ -69,15 +71,15 @@ def _line(margin: str, cut: str, reservation: str, tolerance: str) -> str:
 
 def print_details(decided: Sequence[Decided]) -> None:
     """Print each cell's proofs and counterexamples."""
-    for one in decided:
-        shift, look_ahead = _column(one.cell)
-        named = zip(("margin", "cut", "reservation", "tolerance"), row_of(one.cell), strict=True)
-        told = ", ".join(f"{name} {value}" for name, value in named)
-        print_lines(f"\nks {shift}, kg {look_ahead}, {told}: {SIGNS[sign(one)]}")
-        print_lines(f"  reads: {_answer(one.safety)}")
-        if one.dense_only:
-            print_lines(f"         without masks safe by {', '.join(one.dense_only)}")
-        print_lines(f"  progress: {_answer(one.progress)}")
+    for answer in decided:
+        shift, look_ahead = _column(answer.cell)
+        named = zip(("margin", "cut", "reservation", "tolerance"), row_of(answer.cell), strict=True)
+        guards = ", ".join(f"{name} {value}" for name, value in named)
+        print_lines(f"\nks {shift}, kg {look_ahead}, {guards}: {SIGNS[sign(answer)]}")
+        print_lines(f"  reads: {_answer(answer.safety)}")
+        if answer.dense_only:
+            print_lines(f"         without masks safe by {', '.join(answer.dense_only)}")
+        print_lines(f"  progress: {_answer(answer.progress)}")
 
 
 def _answer(answer: Proof | Shown) -> str:

@@ -119,7 +119,7 @@ def lint_config(
     pasted: Pasted = click.get_current_context().meta[META]
     for name, entries in pasted.entries.items():
         arguments[name] = {**(table(arguments, name) or {}), **entries}
-    others += pasted.others
+    others += pasted.ignored
     rules = {
         "margin": margin,
         "cut_shift": cut_shift,

@@ -16,62 +16,62 @@ def describe_scenario(scenario: Scenario) -> str:
     """
     config, requests = scenario.config, scenario.requests
     names = [f"R{index}: " for index in range(len(requests))] if len(requests) > 1 else [""]
-    told = [name + _request(request) for name, request in zip(names, requests, strict=True)]
-    parts = [*told, ", ".join(_settings(config, requests))]
+    lines = [name + _request(request) for name, request in zip(names, requests, strict=True)]
+    parts = [*lines, ", ".join(_settings(config, requests))]
     if scenario.resets:
         parts.append("cache reset before pass " + _numbers(scenario.resets))
     return "; ".join(parts)
 
 
 def _settings(config: EngineConfig, requests: tuple[ScenarioRequest, ...]) -> list[str]:
-    said = [f"B={config.max_num_batched_tokens}", f"C={config.encoder_cache_size}"]
+    words = [f"B={config.max_num_batched_tokens}", f"C={config.encoder_cache_size}"]
     if config.encoder_compute_budget < all_rows(requests):
-        said.append(f"E={config.encoder_compute_budget}")
+        words.append(f"E={config.encoder_compute_budget}")
     if config.num_kv_blocks < all_blocks(config, requests):
-        said.append(counted(config.num_kv_blocks, "KV block"))
+        words.append(counted(config.num_kv_blocks, "KV block"))
     if config.block_size > 1:
-        said.append(f"block size {config.block_size}")
+        words.append(f"block size {config.block_size}")
     if config.max_num_seqs < len(requests):
-        said.append(f"at most {config.max_num_seqs} running")
+        words.append(f"at most {config.max_num_seqs} running")
     if config.scheduler_lookahead or config.num_speculative_tokens:
-        said += [f"ks={config.scheduler_lookahead}", f"kg={config.gather_lookahead}"]
-        said.append(counted(config.num_speculative_tokens, "draft"))
+        words += [f"ks={config.scheduler_lookahead}", f"kg={config.gather_lookahead}"]
+        words.append(counted(config.num_speculative_tokens, "draft"))
     if config.async_depth:
-        said.append(f"async {config.async_depth}")
+        words.append(f"async {config.async_depth}")
     if config.whole_items:
-        said.append("whole items")
+        words.append("whole items")
     if config.long_prefill_token_threshold:
-        said.append(f"chunks up to {config.long_prefill_token_threshold}")
+        words.append(f"chunks up to {config.long_prefill_token_threshold}")
     if config.block_alignment:
-        said.append(f"aligned to {config.block_alignment}")
+        words.append(f"aligned to {config.block_alignment}")
     if config.policy == "priority":
-        said.append("by priority")
+        words.append("by priority")
     if config.is_encoder_decoder:
-        said.append("encoder-decoder")
-    return said
+        words.append("encoder-decoder")
+    return words
 
 
 def _request(request: ScenarioRequest) -> str:
-    said = _tokens(request)
+    text = _tokens(request)
     if request.max_tokens > 1:
-        said += f", generates {request.max_tokens}"
+        text += f", generates {request.max_tokens}"
     if request.arrival:
-        said += f", arrives at {request.arrival}"
+        text += f", arrives at {request.arrival}"
     if request.priority:
-        said += f", priority {request.priority}"
+        text += f", priority {request.priority}"
     if any(request.accepted_drafts):
-        said += f", accepts {_numbers(request.accepted_drafts)}"
+        text += f", accepts {_numbers(request.accepted_drafts)}"
     if any(request.prefix_hits):
-        said += f", finds {_numbers(request.prefix_hits)} computed"
+        text += f", finds {_numbers(request.prefix_hits)} computed"
     for load in request.failed_loads:
-        said += f", falls to {load.num_computed_tokens} at {load.at}"
+        text += f", falls to {load.num_computed_tokens} at {load.at}"
     if request.abort is not None:
-        said += f", aborted at {request.abort}"
+        text += f", aborted at {request.abort}"
     for turn in request.continuations:
-        said += f", then at {turn.arrival} {_tokens(turn)}"
+        text += f", then at {turn.arrival} {_tokens(turn)}"
         if turn.max_tokens > 1:
-            said += f", generates {turn.max_tokens}"
-    return said
+            text += f", generates {turn.max_tokens}"
+    return text
 
 
 def _tokens(turn: ScenarioRequest | Continuation) -> str:
@@ -94,9 +94,9 @@ def run_legend(scenario: Scenario) -> str:
     Ends without a full stop.
     """
     config = scenario.config
-    told = ["B is the token budget of a pass", "C the rows of the encoder cache"]
+    parts = ["B is the token budget of a pass", "C the rows of the encoder cache"]
     if config.encoder_compute_budget < all_rows(scenario.requests):
-        told.append("E those that the encoder computes in a pass")
+        parts.append("E those that the encoder computes in a pass")
     if config.scheduler_lookahead or config.num_speculative_tokens:
-        told.append("ks and kg how far scheduler and drafter look ahead")
-    return ", ".join(told)
+        parts.append("ks and kg how far scheduler and drafter look ahead")
+    return ", ".join(parts)

@@ -135,6 +135,6 @@ def _run_vllm(job: ReplayJob) -> list[Replayed]:
             if answer.refused is not None:
                 raise InputError(answer.refused)
             if answer.value is None:
-                return [Replayed(one, Verdict.ERROR, answer.failed) for one in job.runners]
+                return [Replayed(runner, Verdict.ERROR, answer.failed) for runner in job.runners]
             return answer.value
     raise KeyboardInterrupt

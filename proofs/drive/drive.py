@@ -97,11 +97,11 @@ def drive(
     report_progress(f"starting {job.vllm.source.name}", 0, 1)
     target = make_target(job.vllm)
     done: list[Shown] = []
-    for one in job.wanted:
+    for wanted in job.wanted:
         if should_stop():
             break
         report_progress("runs of the engine", len(done), len(job.wanted))
-        done.append(shown_on(target, one, job.runners, job.tensors, should_stop))
+        done.append(shown_on(target, wanted, job.runners, job.tensors, should_stop))
     return tuple(done)
 
 
@@ -148,10 +148,10 @@ def shown_on(
         if should_stop():
             return Shown(None, 0, num_run, tuple(reasons), tuple(seen), is_done=False)
         replayed = _replayed(target, scenario, runners, tensors)
-        num_run += any(one.trace is not None for one in replayed)
+        num_run += any(result.trace is not None for result in replayed)
         reasons |= {str(r.reason): None for r in replayed if r.trace is None and r.reason}
         examples = examples_of(tuple(replayed))
-        seen |= {(one.finding.claim, one.finding.mechanism): None for one in examples}
+        seen |= {(example.finding.claim, example.finding.mechanism): None for example in examples}
         example = _example(examples, wanted)
         if example is not None:
             if wanted.shrinks:
@@ -173,12 +173,14 @@ def _replayed(
 def _example(examples: Sequence[LoopCounterexample], wanted: Wanted) -> LoopCounterexample | None:
     """The violation of the claim, by the mechanism where it shows."""
     found = [
-        one
-        for one in examples
-        if one.finding.claim == wanted.claim
-        and (wanted.signs is None or re.search(wanted.signs, one.finding.mechanism))
+        example
+        for example in examples
+        if example.finding.claim == wanted.claim
+        and (wanted.signs is None or re.search(wanted.signs, example.finding.mechanism))
     ]
-    return min(found, key=lambda one: one.finding.mechanism != wanted.mechanism, default=None)
+    return min(
+        found, key=lambda example: example.finding.mechanism != wanted.mechanism, default=None
+    )
 
 
 def _smallest(
@@ -199,5 +201,9 @@ def _smallest(
 
     smallest = reduce_scenario(example.trace.scenario, shows, MOST_TRIES)
     found = examples_of(tuple(_replayed(target, smallest, runners, tensors)))
-    same = (one for one in found if (one.finding.claim, one.finding.mechanism) == key)
+    same = (
+        candidate
+        for candidate in found
+        if (candidate.finding.claim, candidate.finding.mechanism) == key
+    )
     return next(same, example)

@@ -40,18 +40,18 @@ class Replay:
 def examples_of(replayed: Sequence[Replayed]) -> tuple[LoopCounterexample, ...]:
     """Each violation by a run, once, with the runners that show it."""
     found: dict[str, LoopCounterexample] = {}
-    any_trace = next((one.trace for one in replayed if one.trace is not None), None)
-    for one in replayed:
-        trace = any_trace if one.part == BOTH else one.trace
-        for finding in one.findings:
+    any_trace = next((result.trace for result in replayed if result.trace is not None), None)
+    for result in replayed:
+        trace = any_trace if result.part == BOTH else result.trace
+        for finding in result.findings:
             if not isinstance(finding, LoopFinding) or trace is None:
                 continue
-            shown_by = RUNNERS if one.part == BOTH else (trace.runner,)
-            known = found.get(finding.fingerprint)
-            if known is not None:
-                shown_by = (*known.runners, *(r for r in shown_by if r not in known.runners))
+            shown_by = RUNNERS if result.part == BOTH else (trace.runner,)
+            earlier = found.get(finding.fingerprint)
+            if earlier is not None:
+                shown_by = (*earlier.runners, *(r for r in shown_by if r not in earlier.runners))
                 found[finding.fingerprint] = LoopCounterexample(
-                    known.finding, known.trace, shown_by
+                    earlier.finding, earlier.trace, shown_by
                 )
             else:
                 found[finding.fingerprint] = LoopCounterexample(finding, trace, shown_by)

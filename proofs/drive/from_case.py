@@ -68,23 +68,23 @@ def _likenesses(case: SchedulingCase) -> Iterator[Likeness]:
     longest = max((feature.length for feature in case.features), default=0)
     # An engine needs a token budget for a step with its drafts, and for a whole item.
     least = max(case.scheduler_shift + 1, longest if case.whole_items else 0)
-    for others in _all_others(case):
+    for company in _all_others(case):
         for most in dict.fromkeys((case.token_budget, max(case.token_budget, least))):
-            yield _likeness(case, others, most)
+            yield _likeness(case, company, most)
     if not case.entries:
         yield _likeness(case, _beside(case), case.token_budget)
 
 
-def _likeness(case: SchedulingCase, others: _Others, most: int) -> Likeness:
+def _likeness(case: SchedulingCase, company: _Others, most: int) -> Likeness:
     """A scenario in which a pass has ``most`` tokens for the request of the case."""
-    differs = list(others.differs)
-    cuts = most > case.token_budget or (others.num_tokens > 0 and not _decodes(others))
+    differs = list(company.differs)
+    cuts = most > case.token_budget or (company.num_tokens > 0 and not _decodes(company))
     if cuts:
         differs.append(
             f"a pass has more tokens, and a threshold on long prefills gives the request "
             f"{case.token_budget}"
         )
-    rows = [f.num_rows for r in others.requests for f in r.features]
+    rows = [f.num_rows for r in company.requests for f in r.features]
     rows += [feature.num_rows for feature in case.features]
     encoder_budget = max([case.encoder_budget, *rows, 1])
     if encoder_budget > case.encoder_budget:
@@ -97,16 +97,16 @@ def _likeness(case: SchedulingCase, others: _Others, most: int) -> Likeness:
     request = ScenarioRequest(
         case.prefill_len,
         case.features,
-        arrival=others.arrival,
+        arrival=company.arrival,
         prefix_hits=(case.num_computed_tokens,) if case.num_computed_tokens else (),
     )
-    requests = (*others.requests, request)
+    requests = (*company.requests, request)
     drafts = case.scheduler_shift
     config = EngineConfig(
-        most + others.num_tokens,
+        most + company.num_tokens,
         encoder_budget,
         max(case.cache_size, 1),
-        num_kv_blocks=sum(one.most_tokens + 2 * drafts + 2 for one in requests),
+        num_kv_blocks=sum(r.most_tokens + 2 * drafts + 2 for r in requests),
         scheduler_lookahead=case.scheduler_shift,
         gather_lookahead=min(case.scheduler_shift, 1),
         num_speculative_tokens=drafts,
@@ -124,11 +124,11 @@ def _all_others(case: SchedulingCase) -> Iterator[_Others]:
         return
     held = [entry for entry in case.entries if entry.holder == "another"]
     left = [entry for entry in case.entries if entry.holder == "nobody"]
-    told = "requests before it leave the entries of the book"
-    yield _leaving(case, left, held, (told,))
+    before = "requests before it leave the entries of the book"
+    yield _leaving(case, left, held, (before,))
     if held:
         ended = "what another request holds was left by one that ended"
-        yield _leaving(case, case.entries, (), (told, ended))
+        yield _leaving(case, case.entries, (), (before, ended))
 
 
 def _leaving(
@@ -141,10 +141,10 @@ def _leaving(
     made: list[ScenarioRequest] = []
     arrival = 0
     for entry in left:
-        known = features.get(entry.identifier, Feature(0, entry.num_rows, entry.identifier))
-        made.append(ScenarioRequest(known.length, (replace(known, offset=0),), arrival=arrival))
+        content = features.get(entry.identifier, Feature(0, entry.num_rows, entry.identifier))
+        made.append(ScenarioRequest(content.length, (replace(content, offset=0),), arrival=arrival))
         # Its passes, and two for its output and its end.
-        arrival += -(-known.length // case.token_budget) + 2
+        arrival += -(-content.length // case.token_budget) + 2
     for entry in held:
         made.append(_holder(entry, case.token_budget, arrival))
     tokens = len(held) * case.token_budget
@@ -162,10 +162,12 @@ def _beside(case: SchedulingCase) -> _Others:
     """A request of text that generates, so that a pass has fewer tokens than it could have."""
     text = ScenarioRequest(1, max_tokens=_STEPS_BESIDE)
     taken = case.scheduler_shift + 1
-    told = f"another request generates beside it and takes {counted(taken, 'token')} of each pass"
-    return _Others((text,), 2, taken, (told,))
+    difference = (
+        f"another request generates beside it and takes {counted(taken, 'token')} of each pass"
+    )
+    return _Others((text,), 2, taken, (difference,))
 
 
-def _decodes(others: _Others) -> bool:
+def _decodes(company: _Others) -> bool:
     """Whether what runs beside the request is a step of decoding."""
-    return any(request.max_tokens > 1 for request in others.requests)
+    return any(request.max_tokens > 1 for request in company.requests)

@@ -71,7 +71,7 @@ def _run(target: LoopTarget, scenario: Scenario) -> None:
 def _held(num_scenarios: int) -> Held:
     gc.collect()
     objects = gc.get_objects()
-    names = Counter(type(one).__name__ for one in objects)
+    names = Counter(type(thing).__name__ for thing in objects)
     kinds = {kind: sum(names[name] for name in classes) for kind, classes in KINDS.items()}
     return Held(num_scenarios, _resident_bytes(), kinds, len(objects))
 

@@ -198,7 +198,7 @@ def replay_on_loop(
 
 def agreement(replayed: Sequence[Replayed]) -> Replayed | None:
     """Whether both runners read the same; ``None`` unless both ran."""
-    traces = {one.part: one.trace for one in replayed if one.trace is not None}
+    traces = {result.part: result.trace for result in replayed if result.trace is not None}
     if not traces.keys() >= set(RUNNERS):
         return None
     found = _shaped(compare_runners(traces["V1"], traces["V2"]), traces["V1"].scenario)
@@ -212,11 +212,13 @@ def gone(
 
     Those on a part or with a runner that was not run again are left out.
     """
-    parts = {one.part for one in replayed}
-    shown = {(found.claim, found.mechanism) for one in replayed for found in one.findings}
+    parts = {result.part for result in replayed}
+    shown = {(found.claim, found.mechanism) for result in replayed for found in result.findings}
     if isinstance(document, Document):
         shown_by = {
-            (one.part, found.claim, found.mechanism) for one in replayed for found in one.findings
+            (result.part, found.claim, found.mechanism)
+            for result in replayed
+            for found in result.findings
         }
         return tuple(
             found

@@ -66,13 +66,13 @@ class Counts:
 
     __pydantic_config__ = _STRICT
 
-    def add(self, other: Counts) -> None:
+    def add(self, more: Counts) -> None:
         """Add the counts of other cases."""
-        self.cases += other.cases
-        self.states += other.states
-        self.edges += other.edges
-        self.transitions += other.transitions
-        self.depth = max(self.depth, other.depth)
+        self.cases += more.cases
+        self.states += more.states
+        self.edges += more.edges
+        self.transitions += more.transitions
+        self.depth = max(self.depth, more.depth)
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Found:
 
     __pydantic_config__ = _STRICT
 
-    def merged(self, other: Found) -> Found:
+    def merged(self, violation: Found) -> Found:
         """The shorter one of two violations of one claim; of equals the smaller."""
-        return replace(min(self, other, key=_order), cases=self.cases + other.cases)
+        return replace(min(self, violation, key=_order), cases=self.cases + violation.cases)
 
 
 def _order(found: Found) -> tuple[int, Size]:
@@ -111,12 +111,12 @@ class Walked:
 
     __pydantic_config__ = _STRICT
 
-    def add(self, other: Walked) -> None:
+    def add(self, more: Walked) -> None:
         """Add what was walked elsewhere."""
-        self.cases += other.cases
-        self.runs += other.runs
-        self.steps += other.steps
-        self.edges += other.edges
+        self.cases += more.cases
+        self.runs += more.runs
+        self.steps += more.steps
+        self.edges += more.edges
 
 
 @dataclass
@@ -242,8 +242,8 @@ def runner_of(fault: str | None) -> Runner:
 
 def _note_broken(result: ChunkResult, case: Case, layout: Layout, graph: Graph) -> None:
     for found in broken_in(case, layout, graph):
-        known = result.found.get(found.claim)
-        result.found[found.claim] = found if known is None else known.merged(found)
+        earlier = result.found.get(found.claim)
+        result.found[found.claim] = found if earlier is None else earlier.merged(found)
 
 
 def broken_in(case: Case, layout: Layout, graph: Graph) -> Iterator[Found]:
@@ -266,8 +266,8 @@ def merge(results: Iterable[ChunkResult]) -> ChunkResult | None:
             whole.rows.setdefault(row, Counts()).add(counts)
         whole.premises = tuple(dict.fromkeys((*whole.premises, *result.premises)))
         for claim, found in result.found.items():
-            known = whole.found.get(claim)
-            whole.found[claim] = found if known is None else known.merged(found)
+            earlier = whole.found.get(claim)
+            whole.found[claim] = found if earlier is None else earlier.merged(found)
         whole.walked.add(result.walked)
         whole.differences += result.differences
         whole.related += result.related

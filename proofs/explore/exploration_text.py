@@ -152,9 +152,9 @@ def explored_details(report: ExploreReport) -> dict[str, Any]:
                 for row in sorted(whole.rows)
             ],
             "walked": asdict(whole.walked),
-            "differences": [_difference_to_json(one) for one in whole.differences],
+            "differences": [_difference_to_json(difference) for difference in whole.differences],
             "related": whole.related,
-            "outside": [_difference_to_json(one) for one in whole.outside],
+            "outside": [_difference_to_json(difference) for difference in whole.outside],
             "seconds": round(whole.seconds, 3),
         }
     return data

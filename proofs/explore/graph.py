@@ -193,8 +193,8 @@ class _Search:
             request = entry[0]
             if entry[4] != LIVE:
                 continue
-            _, computed, placeholders, _, known, _, _, _ = after.requests[request]
-            for left in sorted({0, min(computed - placeholders, known) - 1}):
+            _, computed, placeholders, _, num_known, _, _, _ = after.requests[request]
+            for left in sorted({0, min(computed - placeholders, num_known) - 1}):
                 if not 0 <= left < computed - placeholders:
                     continue
                 load = {request: (left,)}

@@ -64,18 +64,18 @@ def walk(
     """
     log = CallLog(layout) if record_calls else None
     walked = Lockstep()
-    known: dict[int, Round] = {}
+    cached: dict[int, Round] = {}
     for path in covering_paths(graph):
         rounds: list[Round] = []
         before: list[Round] = []
         expected: list[ModelStep | None] = []
         clock = Clock()
         for edge in path:
-            made = known.get(edge)
+            made = cached.get(edge)
             if made is None:
                 source, choice, aim = graph.edges[edge]
                 made, made_steps = make_round(layout, graph.nodes[source][0], choice, clock, log)
-                known[edge] = made
+                cached[edge] = made
                 expected += made_steps
                 reason = _lost(graph, aim, made_steps)
                 if reason is not None:
@@ -101,7 +101,7 @@ def walk(
         walked.difference = _compare(layout, expected, scenario, steps, record_calls)
         if walked.difference is not None:
             return walked
-    walked.edges = len(known)
+    walked.edges = len(cached)
     return walked
 
 
@@ -122,11 +122,11 @@ def _compare(
 ) -> Difference | None:
     """Where a run parts from the steps expected of it; ``None`` stands for one compared before."""
     for number, step in enumerate(expected):
-        other = next(seen, None)
-        if other is None:
+        trace_step = next(seen, None)
+        if trace_step is None:
             return Difference(scenario, number, "the target ends")
         if step is not None:
-            what = disagreement(layout, step, other, with_calls=record_calls)
+            what = disagreement(layout, step, trace_step, with_calls=record_calls)
             if what is not None:
                 return Difference(scenario, number, what)
     return None

@@ -25,15 +25,15 @@ def covering_array(axes: Mapping[str, Sequence[str]], given: Sequence[Row] = ())
     missing: dict[_Pair, None] = {}
     for left, right in combinations(axes, 2):
         for value in axes[left]:
-            for other in axes[right]:
-                missing[(left, value), (right, other)] = None
+            for right_value in axes[right]:
+                missing[(left, value), (right, right_value)] = None
     rows = [{axis: row[axis] for axis in axes} for row in given]
     for row in rows:
         for pair in combinations(row.items(), 2):
             missing.pop(pair, None)
     while missing:
-        (left, value), (right, other) = next(iter(missing))
-        row = {left: value, right: other}
+        (left, value), (right, right_value) = next(iter(missing))
+        row = {left: value, right: right_value}
         for axis in axes:
             if axis not in row:
                 row[axis] = max(axes[axis], key=lambda v: _met(missing, row, (axis, v)))
@@ -46,4 +46,4 @@ def covering_array(axes: Mapping[str, Sequence[str]], given: Sequence[Row] = ())
 
 def _met(missing: Mapping[_Pair, None], row: Row, item: tuple[str, str]) -> int:
     """How many missing pairs an item makes with a row."""
-    return sum((other, item) in missing or (item, other) in missing for other in row.items())
+    return sum((met, item) in missing or (item, met) in missing for met in row.items())

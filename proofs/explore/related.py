@@ -115,10 +115,10 @@ class _Relating:
         if last.state != state:
             return f"the graph has {state}, the same round made again {last.state}"
         way.clock.go_on(begun.runs, not begun.is_over)
-        known = self._ways.setdefault(state, way)
-        if known is way:
+        earlier = self._ways.setdefault(state, way)
+        if earlier is way:
             return None
-        parts = way.run.parts_from(known.run)
+        parts = way.run.parts_from(earlier.run)
         return None if parts is None else f"two ways to one state part in the relation: {parts}"
 
     def _observe(self, way: _Way, step: ModelStep) -> str | None:

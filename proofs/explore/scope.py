@@ -71,10 +71,10 @@ def scope_named(name: str) -> Scope:
     Raises:
         InputError: there is none; the message lists those that exist.
     """
-    known = SCOPES.get(name)
-    if known is None:
+    scope = SCOPES.get(name)
+    if scope is None:
         raise InputError(f"unknown scope {name!r}; known: {', '.join(sorted(SCOPES))}")
-    return known
+    return scope
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _partitions(lengths: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield chosen
             return
         for name in range(max(chosen, default=-1) + 2):
-            if all(lengths[i] == lengths[at] for i, other in enumerate(chosen) if other == name):
+            if all(lengths[i] == lengths[at] for i, item in enumerate(chosen) if item == name):
                 yield from grow((*chosen, name))
 
     return grow(())

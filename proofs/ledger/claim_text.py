@@ -114,9 +114,11 @@ def _faults(record: ClaimRecord, ledger: Ledger) -> Iterator[str]:
             continue
         engines = [checked.level for checked in record.checked if fault.name in checked.faults]
         explorer = ["explorer"] if fault.name in record.explorer_faults else []
-        told = f"refuted as {', '.join(fault.ablations)}" if fault.ablations else "no proof sees it"
+        proofs = (
+            f"refuted as {', '.join(fault.ablations)}" if fault.ablations else "no proof sees it"
+        )
         reason = f": {fault.why_no_ablation}" if fault.why_no_ablation else ""
-        yield f"    {fault.name}: {', '.join([*engines, *explorer])}; {told}{reason}"
+        yield f"    {fault.name}: {', '.join([*engines, *explorer])}; {proofs}{reason}"
 
 
 def _assumptions(record: ClaimRecord, ledger: Ledger) -> Iterator[str]:

@@ -167,9 +167,9 @@ def compare_findings(
             its own scenario; only those that were asked.
         shown_now: the same of the earlier search's findings on the vLLM of this one.
     """
-    known = {finding.fingerprint for finding in earlier.findings}
+    earlier_fingerprints = {finding.fingerprint for finding in earlier.findings}
     found = [example.finding.fingerprint for example in report.counterexamples]
-    there = [f for f in found if f in known or shown_earlier.get(f, False)]
+    there = [f for f in found if f in earlier_fingerprints or shown_earlier.get(f, False)]
     fixed = [
         finding
         for finding in earlier.findings

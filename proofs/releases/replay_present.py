@@ -116,22 +116,25 @@ def checked_replay(replay: Replay) -> Checked:
     Its outcomes are about all claims together.
     """
     target, origin = replay.target, replay.origin
-    scenario = next((one.trace.scenario for one in replay.replayed if one.trace is not None), None)
+    scenario = next(
+        (result.trace.scenario for result in replay.replayed if result.trace is not None), None
+    )
     violations: list[Violation] = []
     outcomes = []
-    for one in replay.replayed:
+    for result in replay.replayed:
         shown = [
-            _violation(found, one.part, scenario, target, origin.package) for found in one.findings
+            _violation(found, result.part, scenario, target, origin.package)
+            for found in result.findings
         ]
         violations += shown
         fingerprints = tuple(violation.fingerprint for violation in shown)
         outcomes.append(
             Outcome(
                 "every claim",
-                one.part,
-                one.verdict,
+                result.part,
+                result.verdict,
                 fingerprints=fingerprints,
-                reason=one.reason,
+                reason=result.reason,
             )
         )
     return Checked(

@@ -131,8 +131,8 @@ def check_vllms(
         earlier = earlier_of(searched.report, searched.behaviour)
         by_vllm[against] = searched.report.counterexamples
     assert earlier is not None
-    other = against if isinstance(against, VllmName) else None
-    return _compare(reports, earlier, other, by_vllm, settings, progress, should_stop)
+    other_vllm = against if isinstance(against, VllmName) else None
+    return _compare(reports, earlier, other_vllm, by_vllm, settings, progress, should_stop)
 
 
 def _turns(num_jobs: int) -> int:
@@ -165,30 +165,30 @@ def _report(vllm: VllmName, answer: Answer[Searched] | None) -> VllmReport:
 def _compare(
     reports: Sequence[VllmReport],
     earlier: Earlier,
-    other: VllmName | None,
+    against: VllmName | None,
     examples_of: dict[VllmName, tuple[LoopCounterexample, ...]],
     settings: LoopCheckSettings,
     progress: ReportProgress | None,
     should_stop: ShouldStop,
 ) -> list[VllmReport]:
     """Compare; an earlier vLLM at hand is asked about what only one found, and so is this one."""
-    known = {finding.fingerprint for finding in earlier.findings}
+    fingerprints = {finding.fingerprint for finding in earlier.findings}
     second = _Round()
     for report in reports:
-        if report.searched is None or other is None:
+        if report.searched is None or against is None:
             continue
         found = report.searched.report.counterexamples
         mine = {example.finding.fingerprint for example in found}
         for example in found:
-            if example.finding.fingerprint not in known:
-                second.want(other, example.trace.scenario, _runners(example))
-        for example in examples_of[other]:
+            if example.finding.fingerprint not in fingerprints:
+                second.want(against, example.trace.scenario, _runners(example))
+        for example in examples_of[against]:
             if example.finding.fingerprint not in mine:
                 second.want(report.vllm, example.trace.scenario, _runners(example))
         parting = _first(report.searched, earlier)[2]
         if parting is not None:
             scenario = draw(settings, parting.number).scenario
-            for vllm in (other, report.vllm):
+            for vllm in (against, report.vllm):
                 second.want(vllm, scenario, (parting.runner,))
     second.run(settings, progress, should_stop)
     compared = []
@@ -200,17 +200,17 @@ def _compare(
         result = compare_findings(
             report.searched.report,
             earlier,
-            {} if other is None else _shown(second, other, found),
-            {} if other is None else _shown(second, report.vllm, examples_of[other]),
+            {} if against is None else _shown(second, against, found),
+            {} if against is None else _shown(second, report.vllm, examples_of[against]),
         )
         num_compared, num_differing, parting = _first(report.searched, earlier)
         result = replace(
             result, num_compared=num_compared, num_differing=num_differing, parting=parting
         )
-        if parting is not None and other is not None:
+        if parting is not None and against is not None:
             scenario = draw(settings, parting.number).scenario
             key = scenario, (parting.runner,)
-            runs = [second.shown.get((vllm, *key)) for vllm in (other, report.vllm)]
+            runs = [second.shown.get((vllm, *key)) for vllm in (against, report.vllm)]
             traces = [run.traces.get(parting.runner) for run in runs if run is not None]
             if len(traces) == 2 and traces[0] is not None and traces[1] is not None:
                 difference = difference_of(traces[0], traces[1])

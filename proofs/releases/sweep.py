@@ -72,8 +72,8 @@ def sweep_vllm(job: SweepJob, report_progress: ReportProgress, should_stop: Shou
     runs = tuple((scenario, job.runners) for scenario in scenarios)
     ran = run_on(target, RunsJob(job.vllm, runs, job.tensors), report_progress, should_stop)
     recorded = [
-        _recorded(fault, scenario, one, reasons)
-        for fault, scenario, one in zip(faults, scenarios, ran, strict=False)
+        _recorded(fault, scenario, result, reasons)
+        for fault, scenario, result in zip(faults, scenarios, ran, strict=False)
     ]
     searches: list[Mapping[str, Any]] = []
     outcomes: list[Outcome] = []
@@ -89,7 +89,7 @@ def sweep_vllm(job: SweepJob, report_progress: ReportProgress, should_stop: Shou
         report = run_loop_check(target, settings, report_progress, should_stop)
         found = checked_runs(with_unrecognised(report, reasons), details={"mode": mode})
         searches.append(found.details)
-        outcomes += [replace(one, part=f"{one.part} {mode}") for one in found.outcomes]
+        outcomes += [replace(result, part=f"{result.part} {mode}") for result in found.outcomes]
         violations += found.violations
     return Checked(
         name,
@@ -157,41 +157,42 @@ class Deviation:
 
 def deviations(recorded: Recorded, entry: Checked) -> Iterator[Deviation]:
     """Where a release does not show what the record says of it."""
-    for fault, one in zip(recorded.index.faults, entry.details["recorded"], strict=True):
+    for fault, result in zip(recorded.index.faults, entry.details["recorded"], strict=True):
         expected = fault.expected(entry.release)
         if expected is None:
             continue
         place = fault.name, entry.target
         for claim in fault.claims:
             seen = {
-                runner: found.get(claim, NOT_AVAILABLE) for runner, found in one["verdicts"].items()
+                runner: found.get(claim, NOT_AVAILABLE)
+                for runner, found in result["verdicts"].items()
             }
-            told = ", ".join(f"{runner} {verdict}" for runner, verdict in sorted(seen.items()))
+            verdicts = ", ".join(f"{runner} {verdict}" for runner, verdict in sorted(seen.items()))
             ran = [v for v in seen.values() if v != NOT_AVAILABLE]
             if not ran:
-                why = "; ".join(dict.fromkeys(one["reasons"].values()))
+                why = "; ".join(dict.fromkeys(result["reasons"].values()))
                 yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: could not be given: {why}")
             elif Verdict.ERROR.name in ran:
-                yield Deviation(*place, Verdict.ERROR, f"{claim}: {told}")
+                yield Deviation(*place, Verdict.ERROR, f"{claim}: {verdicts}")
             elif expected and Verdict.REFUTED.name not in ran:
                 yield Deviation(
-                    *place, Verdict.REFUTED, f"{claim}: recorded here and did not show: {told}"
+                    *place, Verdict.REFUTED, f"{claim}: recorded here and did not show: {verdicts}"
                 )
             elif not expected and Verdict.REFUTED.name in ran:
                 yield Deviation(
-                    *place, Verdict.REFUTED, f"{claim}: recorded as gone and showed: {told}"
+                    *place, Verdict.REFUTED, f"{claim}: recorded as gone and showed: {verdicts}"
                 )
             elif not expected and not set(ran) <= _gone(fault, str(entry.release)):
-                yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {told}")
+                yield Deviation(*place, Verdict.UNKNOWN, f"{claim}: not seen to hold: {verdicts}")
 
 
 def came_back(recorded: Recorded, entry: Checked) -> Iterator[tuple[RecordedFault, str]]:
     """Faults, each with a claim, that show on a release that is recorded as good."""
-    for fault, one in zip(recorded.index.faults, entry.details["recorded"], strict=True):
+    for fault, result in zip(recorded.index.faults, entry.details["recorded"], strict=True):
         if fault.expected(entry.release) is not False:
             continue
         for claim in fault.claims:
-            if any(v.get(claim) == Verdict.REFUTED.name for v in one["verdicts"].values()):
+            if any(v.get(claim) == Verdict.REFUTED.name for v in result["verdicts"].values()):
                 yield fault, claim
 
 
@@ -207,10 +208,10 @@ def _gone(fault: RecordedFault, release: str) -> set[str]:
 def cells(entry: Checked) -> dict[tuple[str, Engine], set[str]]:
     """By claim and engine, the names of all verdicts, of recorded scenarios and of the search."""
     found: dict[tuple[str, Engine], set[str]] = {}
-    for one in entry.details["recorded"]:
-        for runner, verdicts in one["verdicts"].items():
+    for result in entry.details["recorded"]:
+        for runner, verdicts in result["verdicts"].items():
             for claim, verdict in verdicts.items():
-                found.setdefault((claim, (runner, one["mode"])), set()).add(verdict)
+                found.setdefault((claim, (runner, result["mode"])), set()).add(verdict)
     for outcome in searched(entry):
         part, _, mode = outcome.part.rpartition(" ")
         for runner in RUNNERS if part == _BOTH else (part,):
@@ -225,7 +226,7 @@ def _engine(runner: str, mode: str) -> Engine:
 
 def searched(entry: Checked) -> list[Outcome]:
     """What became of the claims in the fresh search, without the recorded faults."""
-    return [one for one in entry.outcomes if not one.claim.startswith(RECORDED_FAULT)]
+    return [outcome for outcome in entry.outcomes if not outcome.claim.startswith(RECORDED_FAULT)]
 
 
 def told(entry: Checked, found: Sequence[Deviation], package: Path | None) -> Checked:
@@ -236,9 +237,12 @@ def told(entry: Checked, found: Sequence[Deviation], package: Path | None) -> Ch
         found: recorded faults that are not where the record has them, on any release.
         package: the folder ``vllm`` of the release, where it is there.
     """
-    deviating = {one.name: one for one in found if one.target == entry.target}
+    deviating = {
+        deviation.name: deviation for deviation in found if deviation.target == entry.target
+    }
     recorded = [
-        _outcome(one, deviating.get(one["name"])) for one in entry.details.get("recorded", ())
+        _outcome(result, deviating.get(result["name"]))
+        for result in entry.details.get("recorded", ())
     ]
     return replace(
         entry,
@@ -251,14 +255,14 @@ RECORDED_FAULT = "recorded fault "
 """What stands before a fault's name in the place of a claim's id."""
 
 
-def _outcome(one: Mapping[str, Any], deviation: Deviation | None) -> Outcome:
+def _outcome(result: Mapping[str, Any], deviation: Deviation | None) -> Outcome:
     """Whether a recorded fault is where the record has it."""
     seen = "\n".join(
         f"{runner}: {claim} {verdict}"
-        for runner, verdicts in sorted(one["verdicts"].items())
+        for runner, verdicts in sorted(result["verdicts"].items())
         for claim, verdict in verdicts.items()
     )
-    name, part = f"{RECORDED_FAULT}{one['name']}", f"{one['mode']}, {one['scenario']}"
+    name, part = f"{RECORDED_FAULT}{result['name']}", f"{result['mode']}, {result['scenario']}"
     if deviation is None:
         return Outcome(name, part, Verdict.HELD, reason=seen)
     return Outcome(name, part, deviation.verdict, reason=deviation.text)

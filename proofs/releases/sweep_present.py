@@ -40,8 +40,8 @@ def print_sweep(entries: Sequence[Checked]) -> None:
     found = [cells(entry) for entry in entries]
     for claim in (*RUNNER_CLAIMS, *BOTH_RUNNERS_CLAIMS):
         signs = [
-            "".join(_sign(one.get((claim, engine), set())) for engine in ENGINES).ljust(width)
-            for one, width in zip(found, widths, strict=True)
+            "".join(_sign(verdicts.get((claim, engine), set())) for engine in ENGINES).ljust(width)
+            for verdicts, width in zip(found, widths, strict=True)
         ]
         print_lines(f"{claim:<28} {'  '.join(signs)}".rstrip())
 
@@ -77,9 +77,11 @@ def print_deviations(
         for entry in entries
         for fault in recorded.index.faults
     )
-    wrong = len({(one.name, one.target) for one in found})
+    wrong = len({(deviation.name, deviation.target) for deviation in found})
     print_lines(f"\n{counted(asked, 'recorded answer')} looked at, {wrong} not as recorded.")
-    for one in found:
-        print_lines(f"  {one.verdict.name} {one.name} on {one.target}: {one.text}")
+    for deviation in found:
+        print_lines(
+            f"  {deviation.verdict.name} {deviation.name} on {deviation.target}: {deviation.text}"
+        )
     for fault in recorded.index.without_scenario:
         print_lines(f"  no scenario for {fault.name}: {fault.reason}")

@@ -45,8 +45,8 @@ def _print_compared(report: VllmReport, compared: Compared) -> None:
         for fingerprint in fingerprints:
             finding = findings[fingerprint]
             print_lines(f"  {name}: {finding.claim} [{fingerprint}] {finding.mechanism}")
-    for known in compared.fixed:
-        print_lines(f"  fixed: {known.claim} [{known.fingerprint}] {known.mechanism}")
+    for gone in compared.fixed:
+        print_lines(f"  fixed: {gone.claim} [{gone.fingerprint}] {gone.mechanism}")
     if not (compared.new or compared.there or compared.fixed):
         print_lines("  no finding on either")
     print_lines(f"  {_behaviour(compared)}")

@@ -267,8 +267,8 @@ def _whole_items(setup: Setup) -> Iterator[Change]:
 def _modules(setup: Setup) -> Iterator[Change]:
     settings = setup.settings
     if settings.shift > 1:
-        one = _with(setup, replace(settings, shift=1))
-        yield from _to(setup, "shift", settings.shift, 1, one)
+        shifted = _with(setup, replace(settings, shift=1))
+        yield from _to(setup, "shift", settings.shift, 1, shifted)
     if settings.shift:
         none = _with(setup, replace(settings, shift=0, num_drafts=0))
         yield from _to(setup, "shift", settings.shift, 0, none)
@@ -284,8 +284,8 @@ def _drafts(setup: Setup) -> Iterator[Change]:
 def _items(setup: Setup) -> Iterator[Change]:
     settings = setup.settings
     if settings.items_per_prompt is None or settings.items_per_prompt > 1:
-        one = _with(setup, replace(settings, items_per_prompt=1))
-        yield from _to(setup, "items_per_prompt", settings.items_per_prompt, 1, one)
+        single = _with(setup, replace(settings, items_per_prompt=1))
+        yield from _to(setup, "items_per_prompt", settings.items_per_prompt, 1, single)
 
 
 _CHANGES = (

@@ -74,10 +74,10 @@ def lines_of(
         yield f"not settled: {unknown.assumption}"
         yield f"  {unknown.sentence}"
     for index, steps in enumerate(found):
-        told = " and ".join(_told(change) for change in steps)
+        changes = " and ".join(_told(change) for change in steps)
         is_settled = steps[-1].verdict is Verdict.PROVED
         rest = "" if is_settled else " (no request alone stops then; the rest is not settled)"
-        yield f"{'change' if index == 0 else '    or'}: {told}{rest}"
+        yield f"{'change' if index == 0 else '    or'}: {changes}{rest}"
     if judgement.stops and not found:
         yield "change: no single setting does; see the settings that each state depends on"
     yield f"scheduling: {_scheduling(setup.settings)}"

@@ -210,12 +210,12 @@ def _judge(
 ) -> _Judgement:
     """The verdict on a formula from both solvers' answers and the replay of the smallest model."""
     given = set(answers.values())
-    told = ", ".join(f"{name}: {answer}" for name, answer in answers.items())
+    text = ", ".join(f"{name}: {answer}" for name, answer in answers.items())
     if given == {"unsat"}:
         return _Judgement(Verdict.PROVED)
     if given != {"sat"}:
         why = "a solver gave up" if "unknown" in given else "the solvers disagree"
-        return _Judgement(Verdict.UNKNOWN, f"{why} ({told})")
+        return _Judgement(Verdict.UNKNOWN, f"{why} ({text})")
     try:
         model = Z3().smallest_model(negated(build, drops, realistic), resource_limit)
         premises, conclusion = evaluate(build, model, drops, realistic)

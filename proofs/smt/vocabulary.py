@@ -89,8 +89,8 @@ def mask_with_counts(length: int, counts: Sequence[tuple[int, int]]) -> tuple[bo
     Raises:
         NotAMaskError: no mask has these counts.
     """
-    known = dict(counts)
-    inside = sorted({(i, known[i]) for i in known if 0 <= i <= length} | {(0, 0)})
+    rows_before = dict(counts)
+    inside = sorted({(i, rows_before[i]) for i in rows_before if 0 <= i <= length} | {(0, 0)})
     mask: list[bool] = []
     for (i, count_i), (j, count_j) in pairwise(inside):
         if not 0 <= count_j - count_i <= j - i:

@@ -29,11 +29,11 @@ class Counts:
     queries: int = 0
     unfinished: int = 0
 
-    def add(self, other: Counts) -> None:
+    def add(self, more: Counts) -> None:
         """Add another exploration's work."""
-        self.paths += other.paths
-        self.queries += other.queries
-        self.unfinished += other.unfinished
+        self.paths += more.paths
+        self.queries += more.queries
+        self.unfinished += more.unfinished
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Exploration:
             for index in range(len(self._prefix), len(self._decisions)):
                 decision = self._decisions[index]
                 if not decision.forced:
-                    other = replace(decision, taken=not decision.taken)
-                    waiting.append([*self._decisions[:index], other])
+                    alternative = replace(decision, taken=not decision.taken)
+                    waiting.append([*self._decisions[:index], alternative])
             root = insert(root, self._decisions, end)
         self.counts.unfinished += len(waiting)
         assert root is not None
@@ -160,24 +160,24 @@ class Exploration:
 
     def _simplified(self, condition: z3.BoolRef) -> _Simplified:
         # Runs repeat the same comparisons.
-        known = self._simplifications.get(condition.get_id())
-        if known is None:
+        simplified = self._simplifications.get(condition.get_id())
+        if simplified is None:
             simple = z3.simplify(condition)
             truth = True if z3.is_true(simple) else False if z3.is_false(simple) else None
-            known = _Simplified(condition, simple, truth)
-            self._simplifications[condition.get_id()] = known
-        return known
+            simplified = _Simplified(condition, simple, truth)
+            self._simplifications[condition.get_id()] = simplified
+        return simplified
 
     def _new_decision(self, condition: z3.BoolRef) -> Decision:
         model = self._model or self._model_with()
         if model is None:
             raise BudgetExhausted("the assumptions contradict each other")
         holds = z3.is_true(model.eval(condition, True))
-        other = self._model_with(z3.Not(condition) if holds else condition)
-        if other is None:
+        alternative = self._model_with(z3.Not(condition) if holds else condition)
+        if alternative is None:
             self._model = model
             return Decision(condition, holds, forced=True)
-        self._model = model if holds else other
+        self._model = model if holds else alternative
         return Decision(condition, taken=True, forced=False)
 
     def _model_with(self, *conditions: z3.BoolRef) -> z3.ModelRef | None:

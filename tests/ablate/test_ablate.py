@@ -68,7 +68,7 @@ def test_decided_as_recorded() -> None:
 
 def test_every_theorem_named_is_an_obligation() -> None:
     """An answer that rests on a theorem nobody proves would be no answer."""
-    known = {obligation.name for obligation in all_obligations()}
+    theorems = {obligation.name for obligation in all_obligations()}
     named = {
         theorem
         for cell in recorded()["cells"]
@@ -76,7 +76,7 @@ def test_every_theorem_named_is_an_obligation() -> None:
         for theorem in answer.get("theorems", ())
     }
     assert named
-    assert named <= known
+    assert named <= theorems
 
 
 def test_counterexample_needs_no_search_that_stopped_at_a_miss(plain: Evidence) -> None:

@@ -258,7 +258,9 @@ def seen_in_source(broken: Break, folder: Path) -> set[str]:
 
 def test_every_statement_is_broken() -> None:
     """Wrong: a statement that nobody calls could say anything."""
-    stated = {(claim, one.__name__) for claim, every in PREDICATES.items() for one in every}
+    stated = {
+        (claim, predicate.__name__) for claim, every in PREDICATES.items() for predicate in every
+    }
     assert {(broken.claim, broken.statement) for broken in BREAKS} == stated
 
 
@@ -278,7 +280,7 @@ def test_the_model_judges_by_it(broken: Break) -> None:
         assert broken.claim in seen_by_model(broken)
 
 
-@pytest.mark.parametrize("broken", [one for one in BREAKS if one.theorem], ids=_of)
+@pytest.mark.parametrize("broken", [broken for broken in BREAKS if broken.theorem], ids=_of)
 def test_the_relation_is_proved_to_keep_it(broken: Break) -> None:
     """Wrong: the unbounded proof is of a copy of the claim."""
     theorem = THEOREMS[broken.theorem]
@@ -287,7 +289,9 @@ def test_the_relation_is_proved_to_keep_it(broken: Break) -> None:
         assert prove(theorem).verdict is not Verdict.PROVED
 
 
-@pytest.mark.parametrize("broken", [one for one in BREAKS if one.shape is not None], ids=_of)
+@pytest.mark.parametrize(
+    "broken", [broken for broken in BREAKS if broken.shape is not None], ids=_of
+)
 def test_a_source_is_proved_to_keep_it(broken: Break, tmp_path: Path) -> None:
     """Wrong: releases are proved to keep a copy of the claim."""
     assert broken.claim not in seen_in_source(broken, tmp_path / "right")

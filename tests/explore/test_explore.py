@@ -235,22 +235,22 @@ def test_steps_of_the_model_are_told_as_the_reference_shows_them() -> None:
 
 def _relevant(step: Step) -> dict[str, Any]:
     """What the relation looks at, without the numbers of encodings and what ended requests had."""
-    told = asdict(step)
-    told["state"]["book"]["references"] = {
-        name: sorted(holders) for name, holders in told["state"]["book"]["references"]
+    shown = asdict(step)
+    shown["state"]["book"]["references"] = {
+        name: sorted(holders) for name, holders in shown["state"]["book"]["references"]
     }
-    told["state"]["requests"] = [
-        one if one["status"] != "finished" else (one["request"], "finished")
-        for one in told["state"]["requests"]
+    shown["state"]["requests"] = [
+        request if request["status"] != "finished" else (request["request"], "finished")
+        for request in shown["state"]["requests"]
     ]
-    worker = told.get("worker")
+    worker = shown.get("worker")
     if worker is not None:
-        told["worker"] = {
+        shown["worker"] = {
             "received": worker["received"],
-            "encoded": [(one["request"], one["feature"]) for one in worker["encoded"]],
+            "encoded": [(output["request"], output["feature"]) for output in worker["encoded"]],
             "contents": {name for name, _ in worker["contents"]},
         }
-    return told
+    return shown
 
 
 def test_paths_cover_every_edge_and_begin_at_the_beginning() -> None:
@@ -389,7 +389,7 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert "agreed in every step" in output
     data = read_results(report, "explore")
     (checked,) = data["targets"]
-    assert [one["verdict"] for one in checked["outcomes"]] == ["REFUTED"]
+    assert [outcome["verdict"] for outcome in checked["outcomes"]] == ["REFUTED"]
     assert counts_of(data)["totals"]["cases"] == 600
     (file,) = folder.glob("*/scenario.json")
     document = loads(file.read_text(encoding="utf-8"))

@@ -69,7 +69,9 @@ def test_no_run_of_the_shrunk_scenario_is_shorter(name: str, claim: str) -> None
     case = _as_a_case(_shrunk(name))
     layout = Layout(case.config, case.requests, FAULTY_RULES[name])
     (found,) = (
-        one for one in broken_in(case, layout, explore(layout, case.choices)) if one.claim == claim
+        violation
+        for violation in broken_in(case, layout, explore(layout, case.choices))
+        if violation.claim == claim
     )
     assert confirm(found, name).passes == RECORDED[name]["claims"][claim]["search"]
 

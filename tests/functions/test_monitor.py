@@ -213,12 +213,12 @@ def _mutants(case: Case, seen: Observation) -> Iterator[tuple[str, Observation]]
 
 
 def _gather_mutants(seen: GatherObservation) -> Iterator[tuple[str, Observation]]:
-    other = ErrorSeen("ValueError", "shapes do not match")
+    other_error = ErrorSeen("ValueError", "shapes do not match")
     if seen.error is not None:
-        yield "error", replace(seen, error=other)
+        yield "error", replace(seen, error=other_error)
         yield "error", GatherObservation()
         return
-    yield "error", GatherObservation(error=other)
+    yield "error", GatherObservation(error=other_error)
     yield "mask", replace(seen, mask=(*seen.mask, False))
     yield "mask", replace(seen, mask=seen.mask[:-1])
     stranger = RowIdentity("unrecognised", -1)
@@ -279,8 +279,8 @@ def _book_mutants(case: BookCase, seen: BookObservation) -> Iterator[tuple[str, 
         for name, state in _state_mutants(step.book):
             yield name, at(index, replace(step, book=state))
         if case.operations[index].action == "take":
-            other: Answer = "refused" if step.answer == "allocated" else "allocated"
-            yield "answer", at(index, replace(step, answer=other))
+            other_answer: Answer = "refused" if step.answer == "allocated" else "allocated"
+            yield "answer", at(index, replace(step, answer=other_answer))
         if case.is_encoder_decoder:
             continue
         yield "notices", at(index, replace(step, notices=(*step.notices, "other")))
@@ -375,9 +375,9 @@ def test_a_take_is_held_to_its_limits(
         state = replace(step.book, num_free_slots=free, num_freeable_slots=freeable)
         observation = BookObservation((replace(step, book=state),))
         claims[seen] = [found.claim for found in check(case, observation, "book")]
-    other = "refused" if answer == "allocated" else "allocated"
+    other_answer = "refused" if answer == "allocated" else "allocated"
     assert claims[answer] == []
-    assert claims[other] in (["book-exact"], ["held-until-last-use"], ["released"])
+    assert claims[other_answer] in (["book-exact"], ["held-until-last-use"], ["released"])
 
 
 def test_room_is_made_for_rows_chosen_before_and_a_hit_needs_none() -> None:

@@ -42,7 +42,7 @@ def folder_arrows(modules: dict[str, set[str]]) -> dict[str, set[str]]:
 
     arrows: dict[str, set[str]] = defaultdict(set)
     for name, imported in modules.items():
-        arrows[folder(name)] |= {folder(other) for other in imported} - {folder(name)}
+        arrows[folder(name)] |= {folder(module) for module in imported} - {folder(name)}
     return arrows
 
 

@@ -24,18 +24,18 @@ ROOT = Path(__file__).parents[2]
 def test_each_job_answers_in_its_own_way() -> None:
     """One that breaks down or dies would take the others with it, or pass for one that ended."""
     ends = ["well", "refuse", "break down", "die"]
-    told: list[str] = []
+    activities: list[str] = []
     answers = {
         ends[answer.index]: answer
         for answer in run_jobs(
-            any_end, ends, ends, report_progress=lambda activity, *_: told.append(activity)
+            any_end, ends, ends, report_progress=lambda activity, *_: activities.append(activity)
         )
     }
     assert answers["well"].value == "did well"
     assert answers["refuse"].refused == "wrong on purpose"
     assert answers["break down"].failed == "ZeroDivisionError: on purpose"
     assert answers["die"].failed == "its process ended early (exit code 7): the last words"
-    assert "well: well" in told
+    assert "well: well" in activities
     with pytest.raises(InputError, match="refuse: wrong on purpose"):
         answers["refuse"].require("refuse")
     with pytest.raises(JobError, match="die: its process ended early"):
@@ -118,13 +118,13 @@ def test_only_what_is_left_behind_is_swept(tmp_path: Path, monkeypatch: pytest.M
     target.mkdir()
     link = tmp_path / f"residency-model-{ended.pid}-abc"
     link.symlink_to(target)
-    other = tmp_path / "residency-notes"
-    other.mkdir()
+    notes = tmp_path / "residency-notes"
+    notes.mkdir()
     with temporary_folder("jobs") as folder, temporary_folder("model") as second:
         assert not left.exists()
-        kept = {target, link, other, Path(folder), Path(second)}
+        kept = {target, link, notes, Path(folder), Path(second)}
         assert set(tmp_path.iterdir()) == kept
-    assert set(tmp_path.iterdir()) == {target, link, other}
+    assert set(tmp_path.iterdir()) == {target, link, notes}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

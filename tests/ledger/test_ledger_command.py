@@ -58,10 +58,10 @@ def test_one_claim_is_told_in_full(ledger: Ledger) -> None:
 def test_every_reason_is_told(ledger: Ledger, claim_id: str) -> None:
     """Wrong: a link is missing, and the reader is not told why."""
     record = ledger.claim(claim_id)
-    told = "\n".join(record_lines(record, ledger))
+    text = "\n".join(record_lines(record, ledger))
     for reason in (record.why_no_proof, record.why_no_source, record.why_not):
-        assert reason in told
-    assert "None" not in told
+        assert reason in text
+    assert "None" not in text
 
 
 def test_the_json_file_holds_the_records(ledger: Ledger, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_wrong_use_is_one_clear_error(arguments: tuple[str, ...]) -> None:
 def test_proofs_are_counted_by_room(ledger: Ledger) -> None:
     """Wrong: a claim that only search covers looks proved, or the other way round."""
     for record in ledger.claims:
-        told = proved_by(record, ledger)
-        counts = [int(word.split()[1]) for word in told.split(", ") if word != "search only"]
+        text = proved_by(record, ledger)
+        counts = [int(word.split()[1]) for word in text.split(", ") if word != "search only"]
         assert sum(counts) == len(record.proofs)
-        assert bool(record.why_no_proof) == (told == "search only")
+        assert bool(record.why_no_proof) == (text == "search only")
     assert checked_on(ledger.claim("window-exact")) == "functions, source"

@@ -79,8 +79,8 @@ WITHDRAWN = Scenario(
 @pytest.fixture(scope="module")
 def large_pool(drawn: Callable[[Any, int], list[Any]]) -> list[Scenario]:
     """Scenarios that the model covers, the recorded ones of the switches first."""
-    known = [f.scenario for f in FAULTS if f.scenario is not None]
-    some = [*known, WITHDRAWN, *drawn(scenarios(), 300)]
+    broken = [f.scenario for f in FAULTS if f.scenario is not None]
+    some = [*broken, WITHDRAWN, *drawn(scenarios(), 300)]
     return [s for s in some if not_covered(s.config, s.requests) is None]
 
 
@@ -178,7 +178,9 @@ MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "runs on at the end": (
         batch,
         "tokens_wanted",
-        lambda computed, known, drafts, placeholders, _: known + drafts + placeholders - computed,
+        lambda computed, num_known, drafts, placeholders, _: (
+            num_known + drafts + placeholders - computed
+        ),
     ),
     "emits past the end": (update, "tokens_emitted", lambda sampled, *_: sampled),
 }
@@ -190,8 +192,8 @@ def test_a_mutant_of_the_model_is_told_from_the_reference(
     name: str, large_pool: list[Scenario], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wrong: a slip in the model would go unseen."""
-    owner, attribute, other = MUTANTS[name]
-    monkeypatch.setattr(owner, attribute, other)
+    owner, attribute, mutant = MUTANTS[name]
+    monkeypatch.setattr(owner, attribute, mutant)
     assert any(_differs_or_breaks(scenario) for scenario in large_pool)
 
 

@@ -130,9 +130,11 @@ def test_the_schema_file_is_generated_from_the_classes() -> None:
 def test_every_class_of_the_schema_is_closed() -> None:
     """Wrong: a class whose unknown fields are dropped unread."""
     definitions = json_schema()["$defs"]
-    assert {name for name, one in definitions.items() if one.get("additionalProperties", True)} == (
-        set()
-    )
+    assert {
+        name
+        for name, definition in definitions.items()
+        if definition.get("additionalProperties", True)
+    } == (set())
 
 
 def test_each_step_takes_one_line() -> None:

@@ -40,7 +40,7 @@ def counts_of(report: Mapping[str, Any]) -> dict[str, Any]:
     (checked,), details = report["targets"], report["details"]
     return {
         "scope": report["settings"]["scope"],
-        "claims": {one["claim"]: one["verdict"] for one in checked["outcomes"]},
+        "claims": {outcome["claim"]: outcome["verdict"] for outcome in checked["outcomes"]},
         "totals": {name: details["totals"][name] for name in _COUNTS},
         "related": details["related"],
         "rows": [
@@ -64,7 +64,7 @@ def fault_entry(name: str, whole: ChunkResult) -> dict[str, Any]:
     Each violation is replayed on the reference with the switch. ``passes`` are those of this run up
     to the finding, ``search`` those of the smallest scenario to which the random search shrinks.
     """
-    known = fault(name).scenario
+    scenario = fault(name).scenario
     claims: dict[str, Any] = {}
     for claim in sorted(whole.found):
         found = whole.found[claim]
@@ -72,8 +72,8 @@ def fault_entry(name: str, whole: ChunkResult) -> dict[str, Any]:
         if confirmed.finding is None:
             raise RuntimeError(f"{name}: the reference does not show {claim}: {found.scenario}")
         search = None
-        if known is not None and claim in fault(name).breaks_in_loop:
-            search = confirm(Found(claim, 0, known, 1), name).passes
+        if scenario is not None and claim in fault(name).breaks_in_loop:
+            search = confirm(Found(claim, 0, scenario, 1), name).passes
         claims[claim] = {
             "passes": confirmed.passes,
             "search": search,

@@ -48,7 +48,10 @@ def differences(release: str) -> dict[str, Any]:
         if why_not_covered(scenario) is not None or target.missing(scenario, "V2") is not None:
             continue
         trace = record(target, scenario, "V2", max_passes=MAX_PASSES).trace
-        shown = {f"{one.taken.transition}: {one.conjunct}" for one in outside_the_proof(trace)}
+        shown = {
+            f"{difference.taken.transition}: {difference.conjunct}"
+            for difference in outside_the_proof(trace)
+        }
         name = f"{path.parent.name}/{path.stem}"
         if shown:
             outside[name] = sorted(shown)
@@ -78,7 +81,7 @@ def text_of(releases: tuple[str, ...]) -> str:
 
 def main() -> int:
     """Write or compare; the exit code."""
-    named = tuple(one for one in sys.argv[1:] if not one.startswith("--"))
+    named = tuple(word for word in sys.argv[1:] if not word.startswith("--"))
     text = text_of(named or RELEASES)
     if "--check" in sys.argv[1:]:
         return int(text != FILE.read_text(encoding="utf-8"))

@@ -97,10 +97,10 @@ def main() -> int:
         print(f"{len(found)} releases show what is recorded")
         return 0
     for release, summary in found.items():
-        known = recorded().get(release, {})
+        earlier = recorded().get(release, {})
         for key, value in summary.items():
-            if value != known.get(key):
-                print(f"{release} {key}:\n  recorded {known.get(key)}\n  now      {value}")
+            if value != earlier.get(key):
+                print(f"{release} {key}:\n  recorded {earlier.get(key)}\n  now      {value}")
     return 1
 
 

@@ -235,8 +235,8 @@ def test_mutants_are_made_of_every_module(verdicts):
 def test_guards_exist(name):
     """Otherwise the list names functions that are gone."""
     module = module_of(name)
-    known = {function.__name__ for function in functions_of(module).values()}
-    assert set(GUARDS[name]) <= known
+    names = {function.__name__ for function in functions_of(module).values()}
+    assert set(GUARDS[name]) <= names
 
 
 def test_the_original_runs_again_afterwards(verdicts, case_pool, findings_of, reference):

@@ -107,7 +107,7 @@ UNSEEN: dict[str, str] = {
 
 
 def outside(trace: Trace) -> list[str]:
-    return [one.describe() for one in outside_the_proof(trace)]
+    return [difference.describe() for difference in outside_the_proof(trace)]
 
 
 @given(scenario=scenarios())
@@ -116,12 +116,12 @@ def test_runs_of_the_reference_lie_in_the_relation(scenario: Scenario) -> None:
     assume(why_not_covered(scenario) is None)
     falls = any(request.failed_loads for request in scenario.requests)
     for _, _, _, _, _, taken in project(record(ReferenceLoop(), scenario, "V2").trace):
-        for one in taken:
-            assert one.differs == (), one
-            kept = ITEM_INVARIANTS if isinstance(one.scope, ItemScope) else INVARIANTS
+        for move in taken:
+            assert move.differs == (), move
+            kept = ITEM_INVARIANTS if isinstance(move.scope, ItemScope) else INVARIANTS
             for name, holds in kept.items():
                 if not (falls and name == "passed-stays-passed"):
-                    assert holds(one.scope, one.after), (name, one)
+                    assert holds(move.scope, move.after), (name, move)
 
 
 @given(scenario=scenarios())
@@ -144,8 +144,8 @@ def test_fixed_runs_take_every_transition() -> None:
         trace = record(ReferenceLoop(), scenario, "V2").trace
         assert outside(trace) == []
         for _, _, _, _, _, taken in project(trace):
-            for one in taken:
-                seen[type(one.scope).__name__].add(one.transition)
+            for move in taken:
+                seen[type(move.scope).__name__].add(move.transition)
     assert seen["Scope"] == {*TRANSITIONS, "observe"}
     assert seen["ItemScope"] == {*ITEM_TRANSITIONS, "observe"}
 
@@ -173,8 +173,8 @@ def test_faults_are_outside_with_their_conjunct(fault: Fault) -> None:
     for runner in RUNNERS:
         target = ReferenceLoop([fault.name])
         trace = record(target, fault.scenario, runner, max_passes=40).trace
-        for one in outside_the_proof(trace):
-            shown.add((one.taken.transition, one.conjunct))
+        for difference in outside_the_proof(trace):
+            shown.add((difference.taken.transition, difference.conjunct))
     assert shown == SEEN.get(fault.name, set())
 
 
@@ -194,7 +194,7 @@ def test_whole_items_excuse_only_what_would_be_split(fault: str) -> None:
     scenario = Scenario(config, (ScenarioRequest(9, (Feature(4, 4, "A"),)),))
     assert outside(record(ReferenceLoop(), scenario, "V2").trace) == []
     found = outside_the_proof(record(ReferenceLoop([fault]), scenario, "V2").trace)
-    assert {one.conjunct for one in found} == {"looks-through-the-window"}
+    assert {difference.conjunct for difference in found} == {"looks-through-the-window"}
 
 
 MUTATED: dict[tuple[str, str, str], set[str]] = {
@@ -269,8 +269,8 @@ def test_replay_says_what_is_outside(tmp_path: Path) -> None:
     assert "V2: outside the proof: 2 differences" in faulty.stdout
     assert "differs in ends-before-what-was-refused" in faulty.stdout
     assert '"conjunct": "ends-before-what-was-refused"' in output.read_text(encoding="utf-8")
-    other = str(RECORDED / "scenarios" / "own-size-free.json")
-    result = CliRunner().invoke(main, ["replay", other, *arguments[2:]])
+    scenario = str(RECORDED / "scenarios" / "own-size-free.json")
+    result = CliRunner().invoke(main, ["replay", scenario, *arguments[2:]])
     assert "say nothing of this run: the scenario breaks the assumption hash" in result.stdout
 
 

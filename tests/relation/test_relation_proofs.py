@@ -42,10 +42,10 @@ PAIRS = [
 ]
 
 FAULTS = {
-    one.name: one
+    theorem.name: theorem
     for module in (faults, items)
-    for one in vars(module).values()
-    if isinstance(one, Fault)
+    for theorem in vars(module).values()
+    if isinstance(theorem, Fault)
 }
 
 ONLY_HERE = {
@@ -66,10 +66,10 @@ def taken_in_runs() -> dict[tuple[type, str], list[AnyTaken]]:
     found: dict[tuple[type, str], list[AnyTaken]] = defaultdict(list)
     for scenario in fixed_scenarios():
         for _, _, _, _, _, taken in project(record(ReferenceLoop(), scenario, "V2").trace):
-            for one in taken:
-                of_kind = found[type(one.scope), one.transition]
-                if one not in of_kind:
-                    of_kind.append(one)
+            for move in taken:
+                of_kind = found[type(move.scope), move.transition]
+                if move not in of_kind:
+                    of_kind.append(move)
     return found
 
 
@@ -82,7 +82,7 @@ def test_no_pair_is_left_out(pair: tuple[str, str, str]) -> None:
     def is_untouched(v: Vocabulary) -> bool:
         scope, before = world.a_scope(v), world.a_state(v)
         move = world.transitions[transition].move
-        after = move(scope, before, world.guards, **world.told(v, transition)).after
+        after = move(scope, before, world.guards, **world.arguments(v, transition)).after
         first, second = (world.invariants[invariant](scope, state) for state in (before, after))
         return not isinstance(second, bool) and bool(first.sexpr() == second.sexpr())
 
@@ -101,7 +101,9 @@ def test_witnesses_are_states_that_the_proofs_reckon_with(world: World) -> None:
         assert world.plain_state(before), name
         for invariant, holds in world.invariants.items():
             assert holds(scope, before), (name, invariant)
-        move = world.transitions[name].move(scope, before, world.guards, **world.told(values, name))
+        move = world.transitions[name].move(
+            scope, before, world.guards, **world.arguments(values, name)
+        )
         assert all(move.guards.values()), name
 
 
@@ -200,7 +202,7 @@ def test_a_fault_in_a_guard_that_nobody_uses_refutes_nothing() -> None:
     statement = Statement(
         "evict",
         ("views-agree",),
-        lambda scope, s, move, told: views_agree(scope, move.after),
+        lambda scope, s, move, arguments: views_agree(scope, move.after),
     )
     untouched = Obligation(
         claim="views-agree",

@@ -62,7 +62,10 @@ def test_a_difference_goes_with_its_fix(difference: str) -> None:
 def test_every_difference_has_a_meaning() -> None:
     """Wrong: a table for people that leaves out what a release does."""
     shown = {
-        one for found in _recorded().values() for some in found["outside"].values() for one in some
+        difference
+        for found in _recorded().values()
+        for some in found["outside"].values()
+        for difference in some
     }
     assert MEANING.keys() <= shown <= MEANING.keys() | FOLLOWS
     assert all(row[2] for row in rows())

@@ -131,8 +131,8 @@ def _without_an_operand(call: ast.Call) -> Iterator[ast.Call]:
         case ("max_" | "min_") as name, [first, second]:
             yield ast.Call(call.func, [first, first], [])
             yield ast.Call(call.func, [second, second], [])
-            other = "min_" if name == "max_" else "max_"
-            yield ast.Call(ast.Name(other, ast.Load()), [first, second], [])
+            swapped = "min_" if name == "max_" else "max_"
+            yield ast.Call(ast.Name(swapped, ast.Load()), [first, second], [])
         case "ite", [condition, first, second]:
             yield ast.Call(call.func, [condition, first, first], [])
             yield ast.Call(call.func, [condition, second, second], [])

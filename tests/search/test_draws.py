@@ -61,19 +61,19 @@ def test_what_can_be_reached_is_preferred_to_what_is_smaller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trait", "others"),
+    ("trait", "implied"),
     [
         ("crowds", {"usurpers", "priority", "few KV blocks"}),
         ("failing prefixes", {"prefix hits", "failed loads"}),
         ("aborts while paused", {"streaming", "aborts", "few sequences"}),
     ],
 )
-def test_a_family_has_all_that_it_takes(trait: Trait, others: set[Trait]) -> None:
+def test_a_family_has_all_that_it_takes(trait: Trait, implied: set[Trait]) -> None:
     """Wrong: the family is drawn, and the place that it aims at is not reached."""
     for seed in range(50):
         traits = draw_traits(SeededChoices(Random(seed)), frozenset({trait}))
         assert trait in ALL_TRAITS
-        assert {trait, *others} <= traits
+        assert {trait, *implied} <= traits
 
 
 def test_loads_fail_inside_items_behind_a_prefix() -> None:

@@ -243,11 +243,11 @@ def test_a_scenario_is_told_on_one_line() -> None:
 def test_the_reference_is_clean() -> None:
     """The engine or the monitor is wrong."""
     report = run_loop_check(ReferenceLoop(), LoopCheckSettings(examples=300))
-    told = [
+    violations = [
         f"{e.finding.claim}: {e.finding.mechanism}: {describe_scenario(e.trace.scenario)}"
         for e in report.counterexamples
     ]
-    assert told == []
+    assert violations == []
     assert {result.verdict for result in report.results} == {Verdict.HELD}
 
 
@@ -404,9 +404,9 @@ def test_the_minutes_bound_making_small_too(
     assert report.num_not_shrunk == len(report.counterexamples) == 1
     assert report.counterexamples[0].finding.shape == ""
     print_loop_report(report)
-    told = capsys.readouterr().out
-    assert "The minutes were over: 1 of 1 violation may have a smaller run." in told
-    assert "needs: not shrunk" in told
+    output = capsys.readouterr().out
+    assert "The minutes were over: 1 of 1 violation may have a smaller run." in output
+    assert "needs: not shrunk" in output
 
 
 def test_the_minutes_include_what_came_before_the_search() -> None:

@@ -27,8 +27,8 @@ class Passes:
 
     def __init__(self, settings: Settings, rules: ReleaseRules, prompt: Prompt) -> None:
         self.settings, self.rules, self.prompt = settings, rules, prompt
-        known = rules.largest_shift
-        self.shift = settings.shift if known is None else min(settings.shift, known)
+        largest = rules.largest_shift
+        self.shift = settings.shift if largest is None else min(settings.shift, largest)
         self.margin = self.shift if rules.margin == "shift" else int(rules.margin)
         self.cut = self.shift if rules.cut_shift == "shift" else int(rules.cut_shift)
         self.longest = min(settings.token_budget, settings.threshold or settings.token_budget)
@@ -83,7 +83,7 @@ class Passes:
         for item in self.prompt.items if end > start else ():
             if item.end <= start or item.offset >= window or item in held:
                 continue
-            chosen = sum(other.rows for other in taken)
+            chosen = sum(earlier.rows for earlier in taken)
             room = min(free, self.settings.encoder_budget)
             if item.rows + chosen > room:
                 end = min(end, max(item.offset - self.cut, start))

@@ -336,8 +336,8 @@ def test_a_wrong_value_in_a_file_is_told_in_one_line(
     file.write_text(f"max-num-batched-tokens: 8\nlargest-item: 2\n{line}\n", encoding="utf-8")
     result = run("--config", str(file))
     assert result.exit_code == 2, result.output
-    (told,) = result.output.splitlines()
-    assert message in told
+    (output,) = result.output.splitlines()
+    assert message in output
 
 
 def test_sizes_follow_the_token_budget_as_in_vllm() -> None:
@@ -375,14 +375,14 @@ def test_the_smallest_prompt_is_a_scenario_and_the_verdict_is_data(tmp_path: Pat
 
 def test_theorems_that_are_named_exist() -> None:
     """Wrong: a verdict rests on theorems that nobody proves."""
-    known = {obligation.name for obligation in all_obligations()}
+    stated = {obligation.name for obligation in all_obligations()}
     named = set()
     for cell in reference_cells(1, 20 * len(SWITCHES)):
         judgement = cell.judged()
         named |= {theorem for stop in judgement.stops for theorem in stop.theorems}
         if judgement.verdict is Verdict.PROVED:
             named |= set(theorems(cell.settings, cell.rules))
-    assert named <= known
+    assert named <= stated
     # Both kinds: why a prompt stops, and why none does.
     assert {"progress.neighbours-stay", "progress.neighbours-go-on"} <= named
 

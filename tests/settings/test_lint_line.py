@@ -81,11 +81,11 @@ def test_a_slip_is_an_error_that_says_what_was_meant(slip, meant) -> None:
 
 def test_no_flag_of_vllm_is_taken_for_a_slip() -> None:
     """Wrong: a line with a flag that vLLM has is refused."""
-    known = [name.replace("_", "-") for name in KNOWN]
-    assert not OTHER_FLAGS & set(known)
-    assert [flag for flag in OTHER_FLAGS if close_to(flag, known)] == []
+    names = [name.replace("_", "-") for name in KNOWN]
+    assert not OTHER_FLAGS & set(names)
+    assert [flag for flag in OTHER_FLAGS if close_to(flag, names)] == []
     # Some would be: it is the list that saves them.
-    plain = [flag for flag in OTHER_FLAGS if close_to(f"{flag}x", known)]
+    plain = [flag for flag in OTHER_FLAGS if close_to(f"{flag}x", names)]
     assert plain
 
 

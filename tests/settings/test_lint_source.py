@@ -45,10 +45,10 @@ def test_rules_read_in_a_release_are_those_of_the_table(release: str) -> None:
     source = unpacked(cache_folder(), release)
     if source is None:
         pytest.skip(f"vllm {release} was not fetched; run `residency vllm fetch {release}`")
-    read, known = rules_of_source(ReleaseSource(source.package, OVERRIDES)), rules_of(release)
+    read, expected = rules_of_source(ReleaseSource(source.package, OVERRIDES)), rules_of(release)
     assert read.missing == ()
     for name in READ:
-        assert getattr(read.rules, name) == getattr(known, name), name
+        assert getattr(read.rules, name) == getattr(expected, name), name
 
 
 def test_code_that_is_no_known_rule_is_told(tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ def test_a_stop_by_another_mechanism_confirms_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Wrong: a theorem about room is confirmed by an engine that stops for any other reason."""
-    other = {name: Sign("no-stall", "for want of anything else") for name in SIGNS}
-    monkeypatch.setattr("proofs.dossiers.stops.SIGNS", other)
+    signs = {name: Sign("no-stall", "for want of anything else") for name in SIGNS}
+    monkeypatch.setattr("proofs.dossiers.stops.SIGNS", signs)
     done = lint(monkeypatch, FAULTS, "--report", tmp_path / "out")
     assert done.exit_code == 5, done.output
     assert "does not stop as the theorems say at: neighbours-do-not-fit (no-stall: " in done.output

@@ -94,9 +94,9 @@ def test_the_tolerated_set_is_the_recorded_one(report: SourceReport) -> None:
 def test_exactly_the_recorded_claims_are_refuted(report: SourceReport) -> None:
     """Anything more is news, anything less a proof that has stopped looking."""
     refuted = sorted({(r.claim, r.part) for r in report.results if r.verdict is Verdict.REFUTED})
-    known = recorded()[report.release]["source_refuted"]
-    known = [pair for pair in known if not pair[1].startswith(("scheduling", "runs"))]
-    assert [list(pair) for pair in refuted] == known
+    expected = recorded()[report.release]["source_refuted"]
+    expected = [pair for pair in expected if not pair[1].startswith(("scheduling", "runs"))]
+    assert [list(pair) for pair in refuted] == expected
     rest = [r for r in report.results if r.verdict not in (Verdict.PROVED, Verdict.REFUTED)]
     assert rest == []
     assert not report.unavailable

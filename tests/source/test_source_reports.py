@@ -75,7 +75,9 @@ def before_the_last(scenario: Scenario) -> tuple[Step | None, PassSeen]:
     last = len(scenario.requests) - 1
     previous: Step | None = None
     for step in record(ReferenceLoop(), scenario, "V1").trace.steps:
-        if isinstance(step, PassSeen) and any(one.request == last for one in step.scheduled):
+        if isinstance(step, PassSeen) and any(
+            scheduled_request.request == last for scheduled_request in step.scheduled
+        ):
             return previous, step
         previous = step
     raise AssertionError("the request never ran")
@@ -106,7 +108,11 @@ def test_the_engine_comes_to_the_case(entries: tuple[BookEntry, ...], computed: 
     assert kinds == {entry.identifier: entry.holder for entry in entries}
     unreferenced = [entry.identifier for entry in entries if entry.holder == "nobody"]
     assert [name for name in held if not held[name]] == unreferenced  # Oldest first.
-    (own,) = (one for one in first.scheduled if one.request == len(closest.scenario.requests) - 1)
+    (own,) = (
+        scheduled
+        for scheduled in first.scheduled
+        if scheduled.request == len(closest.scenario.requests) - 1
+    )
     assert own.num_computed_tokens == computed
     assert own.num_scheduled_tokens == case.token_budget
 
@@ -115,10 +121,10 @@ def test_what_is_not_the_case_itself_is_said() -> None:
     """Wrong: a reader who looks for the proof's numbers in the run, and finds others."""
     assert runs_like(STALL)[0].differs == ()
     tight = replace(HELD, encoder_budget=0)
-    (closest, *others) = runs_like(tight)
+    (closest, *rest) = runs_like(tight)
     assert any("threshold" in text for text in closest.differs)
     assert any("each item has to be encoded once" in text for text in closest.differs)
-    assert any("generates beside it" in text for one in others for text in one.differs)
+    assert any("generates beside it" in text for likeness in rest for text in likeness.differs)
     hit = replace(STALL, num_computed_tokens=1)
     assert "a prefix that is found" in runs_like(hit)[0].differs[0]
 
@@ -127,8 +133,8 @@ def test_no_scenario_is_made_up() -> None:
     """Wrong: a run for a case that depends on how the request came there."""
     held = replace(STALL, entries=(BookEntry("A", 2, "itself"),))
     assert runs_like(held) == ()
-    for one in runs_like(STALL):
-        one.scenario.validate()
+    for likeness in runs_like(STALL):
+        likeness.scenario.validate()
 
 
 def test_a_run_is_made_small_and_stays_the_same_violation() -> None:
@@ -172,8 +178,8 @@ def test_another_mechanism_counts_only_without_signs() -> None:
     seen = shown_on(target, wanted).seen
     (mechanism,) = (how for claim, how in seen if claim == "no-stall")
     assert shown_on(target, replace(wanted, signs=mechanism)).example is not None
-    other = shown_on(target, replace(wanted, signs="for want of anything else"))
-    assert (other.example, other.seen) == (None, seen)
+    shown = shown_on(target, replace(wanted, signs="for want of anything else"))
+    assert (shown.example, shown.seen) == (None, seen)
 
 
 # Reports
@@ -195,10 +201,10 @@ def result(
 def report_of(source: Source, *results: SourceResult) -> SourceReport:
     """A report with these results, each on the source."""
     named: list[SourceResult] = []
-    for one in results:
-        assert one.finding is not None
-        target = f"{source.name} {one.part}"
-        named.append(replace(one, finding=replace(one.finding, target=target)))
+    for result in results:
+        assert result.finding is not None
+        target = f"{source.name} {result.part}"
+        named.append(replace(result, finding=replace(result.finding, target=target)))
     return SourceReport(source.name, 1, 2, tuple(named))
 
 
@@ -234,16 +240,16 @@ def test_each_refuted_claim_has_a_page_and_passes_have_a_run(tmp_path: Path) -> 
     """Wrong: a finding on passes that no maintainer can run, or one that is on no page."""
     source, folder = checkout(tmp_path / "made", FAULT), tmp_path / "out"
     sections = report_source(report_of(source, *RESULTS), source, folder)
-    told = pages(folder)
-    assert len(told) == len(sections) == 3
+    texts = pages(folder)
+    assert len(texts) == len(sections) == 3
     index = (folder / "index.html").read_text("utf-8")
-    assert all(f"{name}/report.html" in index for name in told)
-    (stuck,) = (name for name in told if name.startswith("no-stall"))
+    assert all(f"{name}/report.html" in index for name in texts)
+    (stuck,) = (name for name in texts if name.startswith("no-stall"))
     assert {path.name for path in (folder / stuck).iterdir()} == set(Links().all)
     # Both findings lead to one run; the page names both parts of the proof.
-    for one in RESULTS[1:3]:
-        assert f"refutes the claim ({one.part})" in told[stuck]
-    assert f"--target vllm --source {source.root}" in told[stuck]
+    for result in RESULTS[1:3]:
+        assert f"refutes the claim ({result.part})" in texts[stuck]
+    assert f"--target vllm --source {source.root}" in texts[stuck]
     test = (folder / stuck / "test_repro.py").read_text("utf-8")
     assert "from vllm" in test
     assert load(folder / stuck / "scenario.json").scenario.requests == RUN.requests
@@ -288,9 +294,9 @@ def test_a_case_that_no_run_shows_says_so(tmp_path: Path) -> None:
     own = replace(STALL, entries=(BookEntry("A", 2, "itself"),))
     results = (RESULTS[3], result("no-stall", "scheduling alone", own))
     report_source(report_of(source, *results), source, folder)
-    told = pages(folder)
-    (held,) = (text for name, text in told.items() if name.startswith("need-agrees"))
-    (unknown,) = (text for name, text in told.items() if name.startswith("no-stall"))
+    texts = pages(folder)
+    (held,) = (text for name, text in texts.items() if name.startswith("need-agrees"))
+    (unknown,) = (text for name, text in texts.items() if name.startswith("no-stall"))
     assert "2 scenarios were run on the engine, and the claim held" in held
     assert "No legal scenario is known" in unknown
     assert f"residency prove --source-of {source.root} --claim need-agrees" in held
@@ -298,7 +304,7 @@ def test_a_case_that_no_run_shows_says_so(tmp_path: Path) -> None:
     assert "Taken for granted: one whole request with its drafts fits" in held
     for path in folder.glob("*/finding.json"):
         assert json.loads(path.read_text())["case"]["kind"] == "scheduling"
-    markdown = (folder / next(iter(told)) / "report.md").read_text()
+    markdown = (folder / next(iter(texts)) / "report.md").read_text()
     assert "No run of the engine is shown" in markdown
 
 
@@ -453,5 +459,5 @@ def test_the_source_alone_runs_the_scenario_too() -> None:
     assert example.trace.target == f"the source of vllm {NEWEST}, on plain integers"
     # What is written can be judged again, as any run that was recorded elsewhere.
     document = loads(dumps_trace(example.trace, [example.finding]), "trace")
-    assert example.finding.claim in {one.claim for one in judge_recorded(document).findings}
+    assert example.finding.claim in {finding.claim for finding in judge_recorded(document).findings}
     assert source_run.source_run(source, replace(found, claim="released")) is None

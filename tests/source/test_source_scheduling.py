@@ -321,8 +321,8 @@ def test_the_recorded_claims_are_refuted_and_no_others(name: str) -> None:
     ]
     assert {p.verdict for p in pieces} == {Verdict.PROVED, Verdict.REFUTED}
     refuted = {(p.claim, p.part) for p in pieces if p.verdict is Verdict.REFUTED}
-    known = {(claim, part) for claim, part in recorded()[name]["source_refuted"]}
-    of_scheduling = {pair for pair in known if pair[1].startswith("scheduling")}
+    expected = {(claim, part) for claim, part in recorded()[name]["source_refuted"]}
+    of_scheduling = {pair for pair in expected if pair[1].startswith("scheduling")}
     assert refuted <= of_scheduling
     assert {claim for claim, _ in refuted} == {claim for claim, _ in of_scheduling}
     assert all(p.finding for p in pieces if p.verdict is Verdict.REFUTED)

@@ -69,7 +69,9 @@ class Visitor:
         context = browser.new_context(java_script_enabled=scripts, reduced_motion="reduce")
         context.route("**/*", self._let_in)
         self.page: Page = context.new_page()
-        self.page.on("console", lambda said: self._note(f"console: {said.type}: {said.text}"))
+        self.page.on(
+            "console", lambda message: self._note(f"console: {message.type}: {message.text}")
+        )
         self.page.on("pageerror", lambda error: self._note(f"error: {error}"))
         self.page.on("dialog", self._refuse)
 

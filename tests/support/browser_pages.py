@@ -91,12 +91,14 @@ def written_pages(folder: Path) -> dict[str, Written]:
 
 
 def _example(switch: str, claim: str) -> LoopCounterexample:
-    return next(one for one in of_switch(switch) if one.finding.claim == claim)
+    return next(example for example in of_switch(switch) if example.finding.claim == claim)
 
 
 def _last(scenario: Scenario) -> LoopCounterexample:
     found = violations(scenario, ("no-boundary-tolerance", "boundary-never-encoded"))
-    return max(found, key=lambda one: (one.finding.pass_index, one.finding.claim == MISS[1]))
+    return max(
+        found, key=lambda example: (example.finding.pass_index, example.finding.claim == MISS[1])
+    )
 
 
 def _hostile() -> Scenario:

@@ -168,9 +168,9 @@ def coverage(trace: Trace) -> Counter[str]:
 
 
 def _status(state: EngineState | None, request: int) -> str:
-    for known in state.requests if state is not None else ():
-        if known.request == request:
-            return known.status
+    for state_of_request in state.requests if state is not None else ():
+        if state_of_request.request == request:
+            return state_of_request.status
     return ""
 
 
@@ -208,10 +208,10 @@ def _cover_pass(
     _cover_calls(step.calls, prompts, counts)
     counts["evicted"] += len(step.notices)
     held = before.book.references if before is not None else ()
-    known = {identifier for identifier, _ in held}
+    held_identifiers = {identifier for identifier, _ in held}
     encoded = [prompts.features(r)[f].identifier for r, f in step.encoder_inputs]
     counts["notice withheld"] += sum(
-        identifier in known and identifier not in step.notices for identifier in encoded
+        identifier in held_identifiers and identifier not in step.notices for identifier in encoded
     )
     counts[f"preempted, {scenario.config.policy}"] += len(step.preempted)
     got_blocks = {c.request for c in step.calls if c.method == "allocate_slots" and c.answer}

@@ -40,7 +40,9 @@ def drawings(page: str) -> list[Xml.Element]:
 def skeleton(element: Xml.Element) -> list[tuple[str, tuple[str, ...]]]:
     """All elements in order, with the names of their attributes, and no text."""
     return [
-        (one.tag, tuple(sorted(one.keys()))) for one in element.iter() if isinstance(one.tag, str)
+        (child.tag, tuple(sorted(child.keys())))
+        for child in element.iter()
+        if isinstance(child.tag, str)
     ]
 
 
@@ -48,8 +50,8 @@ def text_of(page: str) -> str:
     """What is read on the page, a line for each block, drawings and style left out."""
     lines: list[str] = []
     _collect(parsed(page), lines)
-    told = (re.sub(r"\s+", " ", line).strip() for line in "".join(lines).split("\n"))
-    return "\n".join(line for line in told if line) + "\n"
+    texts = (re.sub(r"\s+", " ", line).strip() for line in "".join(lines).split("\n"))
+    return "\n".join(line for line in texts if line) + "\n"
 
 
 def _collect(element: Xml.Element, lines: list[str]) -> None:

@@ -23,4 +23,4 @@ def fixed_scenarios() -> list[Scenario]:
     found = [fault.scenario for fault in FAULTS if fault.scenario is not None]
     found += [claim.witness for claim in LOOP_CLAIMS.values()] + list(SCENARIOS.values())
     found.append(_RESET_OF_AN_ITEM)
-    return [one for one in dict.fromkeys(found) if why_not_covered(one) is None]
+    return [scenario for scenario in dict.fromkeys(found) if why_not_covered(scenario) is None]

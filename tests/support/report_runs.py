@@ -38,13 +38,13 @@ def violations(
 @cache
 def of_switch(name: str) -> tuple[LoopCounterexample, ...]:
     """The violations that a switch's own scenario shows."""
-    known = fault(name)
-    assert known.scenario is not None
-    if known.breaks_in_loop == ("runners-agree",):
+    switch = fault(name)
+    assert switch.scenario is not None
+    if switch.breaks_in_loop == ("runners-agree",):
         target = ReferenceLoop((name,))
-        one, other = (record(target, known.scenario, runner).trace for runner in RUNNERS)
-        return tuple(LoopCounterexample(f, one, RUNNERS) for f in compare_runners(one, other))
-    return tuple(violations(known.scenario, (name,), known.runner or "V1"))
+        first, second = (record(target, switch.scenario, runner).trace for runner in RUNNERS)
+        return tuple(LoopCounterexample(f, first, RUNNERS) for f in compare_runners(first, second))
+    return tuple(violations(switch.scenario, (name,), switch.runner or "V1"))
 
 
 def drawn(number: int) -> Iterator[LoopCounterexample]:
@@ -58,6 +58,10 @@ def drawn(number: int) -> Iterator[LoopCounterexample]:
 @cache
 def account_of_switch(name: str, claim: str) -> Account:
     """What is told of a switch's violation of a claim."""
-    example = next(one for one in of_switch(name) if one.finding.claim == claim)
+    example = next(
+        counterexample
+        for counterexample in of_switch(name)
+        if counterexample.finding.claim == claim
+    )
     origin = Origin(example.trace.target, faults=(name,), seed=0)
     return account_of(example, origin, reference_rerun(example, (name,)))

@@ -14,7 +14,7 @@ def refusals(
     source: Source, report_progress: ReportProgress, should_stop: ShouldStop
 ) -> dict[str, str]:
     """What is said of classes that are named as schedulers, by name."""
-    said: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for name in (
         "no.such:Thing",
         "json:dumps",
@@ -23,7 +23,7 @@ def refusals(
     ):
         try:
             require_scheduler(VllmName(source, name))
-            said[name] = "a scheduler"
+            refused[name] = "a scheduler"
         except InputError as error:
-            said[name] = str(error)
-    return said
+            refused[name] = str(error)
+    return refused

@@ -132,12 +132,12 @@ def test_masks_obey_their_laws_and_only_those(mask: list[bool], data: st.DataObj
     length = exploration.integer("length")
     symbolic = SymbolicMask(exploration, 0, length.term, dense=False)
     places = data.draw(st.lists(st.integers(0, len(mask)), max_size=4))
-    known = [length.term == len(mask)]
+    premises = [length.term == len(mask)]
     for index, place in enumerate(places):
         position = z3.Int(f"p{index}", exploration.context)
-        known += [position == place, symbolic.rows_before(position) == sum(mask[:place])]
+        premises += [position == place, symbolic.rows_before(position) == sum(mask[:place])]
     solver = z3.Solver(ctx=exploration.context)
-    solver.add(*exploration.facts, *known)
+    solver.add(*exploration.facts, *premises)
     assert solver.check() == z3.sat
     found = symbolic.in_model(solver.model())
     assert found is not None

@@ -154,8 +154,8 @@ def test_the_workers_order_is_read_from_the_source(release: str) -> None:
     for runner in ("V1", "V2"):
         order = worker_order(source, runner)
         assert not isinstance(order, str), order
-        known = [duty for duty in order.duties if duty != "payload"]
-        assert known == ["forget", "free", "add", "update", "encode"]
+        duties = [duty for duty in order.duties if duty != "payload"]
+        assert duties == ["forget", "free", "add", "update", "encode"]
 
 
 @pytest.mark.vllm

@@ -112,9 +112,9 @@ def test_what_the_other_side_shows_too_is_not_new(clean: LoopReport, faulty: Loo
 def test_old_findings_do_not_hide_what_is_unknown(faulty: LoopReport) -> None:
     """What could not be judged would pass because something else is an old fault."""
     there = compare_findings(faulty, earlier_of(faulty, None), {}, {})
-    first, *others = faulty.results
+    first, *later = faulty.results
     for verdict in (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VACUOUS):
-        report = replace(faulty, results=(replace(first, verdict=verdict), *others))
+        report = replace(faulty, results=(replace(first, verdict=verdict), *later))
         assert code_against(report, there) == exit_code([verdict])
 
 
@@ -151,7 +151,7 @@ def test_a_digest_tells_runs_apart_and_overlooks_order() -> None:
         )
         for step in trace.steps
     )
-    assert any(one != other for one, other in zip(turned, trace.steps, strict=True))
+    assert any(turned_step != step for turned_step, step in zip(turned, trace.steps, strict=True))
     assert digest(replace(trace, steps=turned)) == digest(trace)
     assert digest(replace(trace, steps=trace.steps[:-1])) != digest(trace)
     assert digest(replace(trace, ending="limit")) != digest(trace)
@@ -242,9 +242,9 @@ def test_an_earlier_file_takes_the_place_of_a_vllm(tmp_path: Path) -> None:
     assert same.num_compared == 2 * FEW.examples
     assert gone.fixed
     assert gone.num_differing
-    other = checked(named(), path, seed=1).compared
-    assert other is not None
-    assert other.num_compared == 0
+    compared = checked(named(), path, seed=1).compared
+    assert compared is not None
+    assert compared.num_compared == 0
 
 
 @pytest.mark.usefixtures("reference_as_vllm")
@@ -369,8 +369,8 @@ def test_a_record_says_where_a_fault_shows() -> None:
 def swept(*faults: str, release: str, examples: int = 0) -> tuple[Recorded, dict[str, Any]]:
     """What a sweep shows of the reference in the place of a release."""
     recorded = load_recorded(DEFAULT_FOLDER)
-    (one,) = (f for f in recorded.index.faults if f.name == FAULT)
-    kept = replace(recorded, index=replace(recorded.index, faults=(one,)))
+    (recorded_fault,) = (f for f in recorded.index.faults if f.name == FAULT)
+    kept = replace(recorded, index=replace(recorded.index, faults=(recorded_fault,)))
     vllm = VllmName(replace(named(*faults).source, release=release))
     return kept, sweep_vllm(SweepJob(vllm, kept, examples, 0), lambda *_: None, never)
 
@@ -389,7 +389,7 @@ def test_a_sweep_holds_releases_to_their_record() -> None:
         ((), "0.24.0", ["UNKNOWN"]),
     ):
         found = list(deviations(*swept(*faults, release=release)))
-        assert [one.verdict.name for one in found] == expected, (faults, release)
+        assert [deviation.verdict.name for deviation in found] == expected, (faults, release)
 
 
 @pytest.mark.usefixtures("reference_as_vllm")
@@ -409,12 +409,12 @@ def test_a_missing_answer_is_no_success() -> None:
     recorded = load_recorded(DEFAULT_FOLDER)
     (fault,) = (f for f in recorded.index.faults if f.name == FAULT)
     kept = replace(recorded, index=replace(recorded.index, faults=(fault,)))
-    one = {
+    entry_of_fault = {
         "verdicts": {runner: {fault.claims[0]: "NOT AVAILABLE"} for runner in RUNNERS},
         "reasons": {"V1": "cannot"},
     }
     for release in (fault.last_affected, fault.first_good):
-        entry = {"release": release, "target": "t", "recorded": [one]}
+        entry = {"release": release, "target": "t", "recorded": [entry_of_fault]}
         assert [d.verdict for d in deviations(kept, entry)] == [Verdict.UNKNOWN]
 
 
@@ -481,9 +481,9 @@ def test_a_release_is_named_once(tmp_path: Path) -> None:
     package = tmp_path / "vllm"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (one,) = named_vllms((), tmp_path, "a:B")
-    assert one.scheduler_class == "a:B"
-    assert one.source.release is None
+    (vllm,) = named_vllms((), tmp_path, "a:B")
+    assert vllm.scheduler_class == "a:B"
+    assert vllm.source.release is None
 
 
 @pytest.mark.usefixtures("reference_as_vllm")

@@ -170,28 +170,28 @@ def _find(release: str, index: PyPISimple) -> DistributionPackage:
     except requests.RequestException as error:
         raise _network_error(index.endpoint, error) from None
     wanted = Version(release)
-    known: dict[Version, DistributionPackage] = {}
+    packages: dict[Version, DistributionPackage] = {}
     for package in page.packages:
         if package.package_type == "sdist" and package.version is not None:
             try:
-                known[Version(package.version)] = package
+                packages[Version(package.version)] = package
             except InvalidVersion:
                 continue
-    if wanted not in known:
+    if wanted not in packages:
         raise InputError(
             f"{PACKAGE} {release}: no such release with a source distribution; "
-            f"{_near(wanted, sorted(known))}"
+            f"{_near(wanted, sorted(packages))}"
         )
-    return known[wanted]
+    return packages[wanted]
 
 
-def _near(wanted: Version, known: list[Version]) -> str:
-    if not known:
+def _near(wanted: Version, versions: list[Version]) -> str:
+    if not versions:
         return "the index lists none at all"
-    lower = [version for version in known if version < wanted][-2:]
-    higher = [version for version in known if version > wanted][:2]
+    lower = [version for version in versions if version < wanted][-2:]
+    higher = [version for version in versions if version > wanted][:2]
     near = ", ".join(str(version) for version in lower + higher)
-    return f"near it there are {near}; the newest is {known[-1]}"
+    return f"near it there are {near}; the newest is {versions[-1]}"
 
 
 def _network_error(where: str, error: requests.RequestException) -> InputError:

@@ -248,9 +248,9 @@ def load(source: Source) -> Loaded:
 
 
 def _require_no_other(source: Source) -> None:
-    other = sys.modules.get(PACKAGE)
-    if other is not None:
-        where = Path(other.__file__ or "").parent.parent
+    imported = sys.modules.get(PACKAGE)
+    if imported is not None:
+        where = Path(imported.__file__ or "").parent.parent
         raise InputError(
             f"this process has already imported {PACKAGE} from {where}; load {source.name} in a "
             "process of its own"

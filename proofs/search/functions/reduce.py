@@ -63,9 +63,9 @@ def cases_without_a_token(case: Case) -> Iterator[Case]:
                 )
         case RowRangeCase():
             for position in range(len(case.is_embed) if len(case.is_embed) > 1 else 0):
-                one = frozenset({position})
+                removed = frozenset({position})
                 mask = (*case.is_embed[:position], *case.is_embed[position + 1 :])
-                yield RowRangeCase(mask, _moved(case.start, one), _moved(case.end, one))
+                yield RowRangeCase(mask, _moved(case.start, removed), _moved(case.end, removed))
 
 
 def _choices(requests: Sequence[Features]) -> Iterator[list[Positions]]:

@@ -324,8 +324,8 @@ def free_cases(draw: DrawFn, *, features_in_prompt: bool = False) -> FreeCase:
     for floor in floors:
         prefills = features_in_prompt and floor < features[-1].end
         drafts = 0 if is_encoder_decoder or prefills else draw(st.integers(0, 3))
-        others = draw(st.integers(0, 2))
-        placeholders = drafts + min(others, floor)
+        num_others = draw(st.integers(0, 2))
+        placeholders = drafts + min(num_others, floor)
         moments.append(Progress(floor + drafts, placeholders, drafts))
     entries = (
         [f.num_rows for f in features]
@@ -354,8 +354,8 @@ def book_cases(draw: DrawFn, *, content_is_hashed: bool = True) -> BookCase:
     """
     contents = draw(_contents(with_rowless=False, count=4))
     if not content_is_hashed:
-        other = draw(_contents(with_rowless=False))
-        contents = contents[:2] + other[:2]
+        variants = draw(_contents(with_rowless=False))
+        contents = contents[:2] + variants[:2]
     requests = draw(st.lists(_layouts(contents, max_size=4), min_size=1, max_size=MAX_REQUESTS))
     used = {(f.identifier, f.num_rows) for request in requests for f in request}
     sizes = [rows for _, rows in used]

@@ -32,8 +32,8 @@ def print_loop_report(report: LoopReport) -> None:
     for failure in report.failures:
         print_lines(f"\n{Verdict.ERROR.name} {failure}")
     if report.num_scenarios:
-        told = ", ".join(f"{name} {count}" for name, count in sorted(report.families.items()))
-        print_lines(f"\nScenarios by family: {told}.")
+        counts = ", ".join(f"{name} {count}" for name, count in sorted(report.families.items()))
+        print_lines(f"\nScenarios by family: {counts}.")
     else:
         print_lines("\nNothing was run.")
     for line in _not_given(report):

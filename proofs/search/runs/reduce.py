@@ -77,19 +77,19 @@ def without_requests(scenario: Scenario) -> Iterator[Scenario]:
             yield replace(scenario, requests=kept)
         for index in range(1, len(requests)):
             joined = _joined(requests[0], requests[index])
-            others = requests[1:index] + requests[index + 1 :]
-            yield replace(scenario, requests=(joined, *others))
+            rest = requests[1:index] + requests[index + 1 :]
+            yield replace(scenario, requests=(joined, *rest))
 
 
-def _joined(request: ScenarioRequest, other: Turn) -> ScenarioRequest:
+def _joined(request: ScenarioRequest, turn: Turn) -> ScenarioRequest:
     """The request with the tokens of both in its prompt."""
-    moved = tuple(replace(f, offset=f.offset + request.num_prompt_tokens) for f in other.features)
-    both = request.contents and other.contents
+    moved = tuple(replace(f, offset=f.offset + request.num_prompt_tokens) for f in turn.features)
+    both = request.contents and turn.contents
     return replace(
         request,
-        num_prompt_tokens=request.num_prompt_tokens + other.num_prompt_tokens,
+        num_prompt_tokens=request.num_prompt_tokens + turn.num_prompt_tokens,
         features=request.features + moved,
-        contents=request.contents + other.contents if both else (),
+        contents=request.contents + turn.contents if both else (),
     )
 
 
@@ -157,10 +157,8 @@ def _each_left_out(things: Sequence[T]) -> Iterator[tuple[T, ...]]:
 
 
 def _with_first_two_turns_joined(request: ScenarioRequest) -> ScenarioRequest:
-    first, *others = request.continuations
-    return replace(
-        _joined(request, first), max_tokens=first.max_tokens, continuations=tuple(others)
-    )
+    first, *later = request.continuations
+    return replace(_joined(request, first), max_tokens=first.max_tokens, continuations=tuple(later))
 
 
 def _without_items(turn: TurnT) -> Iterator[TurnT]:

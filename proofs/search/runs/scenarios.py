@@ -71,7 +71,7 @@ def families(scenario: Scenario) -> tuple[str, ...]:
         config.policy,
         "whole items" if config.whole_items else "chunked items",
     }
-    others = {
+    optional = {
         "prefix caching": config.prefix_caching,
         "encoder-decoder": config.is_encoder_decoder,
         "streaming": any(request.continuations for request in requests),
@@ -93,5 +93,5 @@ def families(scenario: Scenario) -> tuple[str, ...]:
         "one hash, several contents": not scenario.content_is_hashed,
         "large": sum(request.most_tokens for request in requests) > 1000,
     }
-    belongs |= {family for family, applies in others.items() if applies}
+    belongs |= {family for family, applies in optional.items() if applies}
     return tuple(family for family in FAMILIES if family in belongs)

@@ -64,16 +64,16 @@ class Group:
         if size(scenario) < size(self.trace.scenario):
             self.finding, self.trace = finding, trace
         kind = tags(scenario)
-        known = self.starts.get(kind)
-        if known is None or size(scenario) < size(known):
+        smallest = self.starts.get(kind)
+        if smallest is None or size(scenario) < size(smallest):
             self.starts[kind] = scenario
             if len(self.starts) > _MAX_STARTS:
                 del self.starts[max(self.starts, key=lambda kind: size(self.starts[kind]))]
 
     def best_starts(self) -> list[Scenario]:
         """What to reduce: the smallest, and further ones where that does not take long."""
-        first, *others = sorted(self.starts.values(), key=size)
-        return [first, *(s for s in others if len(s.requests) <= SMALL.many_requests[1])]
+        first, *later = sorted(self.starts.values(), key=size)
+        return [first, *(s for s in later if len(s.requests) <= SMALL.many_requests[1])]
 
     def counterexample(self) -> LoopCounterexample:
         """What is reported of the group."""

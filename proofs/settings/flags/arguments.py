@@ -58,21 +58,21 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     except RecursionError:
         raise InputError(f"{path}: nested too deep to be read") from None
     except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{path}: neither YAML nor JSON: {told}") from None
+        message = " ".join(str(error).split())
+        raise InputError(f"{path}: neither YAML nor JSON: {message}") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: give a table of arguments, one a line: `max-num-seqs: 256`")
-    given, others = {}, []
+    given, ignored = {}, []
     for key, value in data.items():
         name = str(key).replace("-", "_")
         if name in KNOWN:
             given[name] = value
             continue
-        close = close_to(name.replace("_", "-"), [known.replace("_", "-") for known in KNOWN])
+        close = close_to(name.replace("_", "-"), [flag.replace("_", "-") for flag in KNOWN])
         if close is not None:
             raise InputError(f"{path}: unknown arguments {name}; did you mean {close}?")
-        others.append(name.replace("_", "-"))
-    return given, others
+        ignored.append(name.replace("_", "-"))
+    return given, ignored
 
 
 def setup_of(
@@ -90,8 +90,8 @@ def setup_of(
     """
     release = str(given.get("release") or NEWEST)
     is_unknown = source is None and is_later(release)
-    known = rules_of(NEWEST if is_unknown else release) if source is None else source.rules
-    rules = replace(known, **overrides)
+    release_rules = rules_of(NEWEST if is_unknown else release) if source is None else source.rules
+    rules = replace(release_rules, **overrides)
     budget = required(
         given,
         "max_num_batched_tokens",
@@ -211,10 +211,10 @@ def _alignment(given: Mapping[str, Any]) -> int:
     return size
 
 
-def _word(given: Mapping[str, Any], name: str, known: Sequence[str]) -> str | None:
+def _word(given: Mapping[str, Any], name: str, words: Sequence[str]) -> str | None:
     value = given.get(name)
-    if value is not None and value not in known:
-        raise InputError(f"{name}: {value!r} is none of {', '.join(known)}")
+    if value is not None and value not in words:
+        raise InputError(f"{name}: {value!r} is none of {', '.join(words)}")
     return value
 
 

@@ -36,22 +36,22 @@ class Pasted:
     """A command line, taken apart.
 
     Attributes:
-        known: what is an option here, in order.
+        options: what is an option here, in order.
         entries: entries of tables that were given behind a dot, by argument and name.
-        others: what was not looked at: a flag with its values, or a word.
+        ignored: what was not looked at: a flag with its values, or a word.
     """
 
-    known: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
 
 
-def close_to(name: str, known: Sequence[str]) -> str | None:
+def close_to(name: str, names: Sequence[str]) -> str | None:
     """The known name that a name is probably a misspelling of."""
     plain = name.removeprefix("no-")
     if plain in OTHER_FLAGS:
         return None
-    found = get_close_matches(plain, [n.removeprefix("no-") for n in known], 1, _CLOSE)
+    found = get_close_matches(plain, [n.removeprefix("no-") for n in names], 1, _CLOSE)
     return found[0] if found else None
 
 
@@ -65,7 +65,7 @@ class PastedCommand(PlainCommand):
             click.NoSuchOption: a flag is none, and close to one that is known.
         """
         pasted = ctx.meta[META] = self._taken_apart(ctx, args)
-        return super().parse_args(ctx, pasted.known)
+        return super().parse_args(ctx, pasted.options)
 
     def _taken_apart(self, ctx: click.Context, args: Sequence[str]) -> Pasted:
         options: dict[str, bool] = {}
@@ -89,14 +89,14 @@ class PastedCommand(PlainCommand):
         """Take one flag with its values, or one word; where the next begins."""
         flag, has_value, value = args[index].partition("=")
         if not _is_flag(flag):
-            pasted.others.append(args[index])
+            pasted.ignored.append(args[index])
             return index + 1
         if flag.startswith("--"):
             flag = flag.replace("_", "-")
         if flag in options:
             takes = options[flag] and not has_value and index + 1 < len(args)
-            pasted.known.append(flag + has_value + value)
-            pasted.known += args[index + 1 : index + 1 + takes]
+            pasted.options.append(flag + has_value + value)
+            pasted.options += args[index + 1 : index + 1 + takes]
             return index + 1 + takes
         end = index + 1
         while not has_value and end < len(args) and not _is_flag(args[end]):
@@ -107,14 +107,14 @@ class PastedCommand(PlainCommand):
             _set(pasted.entries.setdefault(table.replace("-", "_"), {}), entry, " ".join(values))
             return end
         self._refuse_misspelt(flag, options)
-        told = "***" if _SECRET.search(table) and values else " ".join(values)
-        pasted.others.append(f"{flag} {told}".strip())
+        shown = "***" if _SECRET.search(table) and values else " ".join(values)
+        pasted.ignored.append(f"{flag} {shown}".strip())
         return end
 
     @staticmethod
     def _refuse_misspelt(flag: str, options: Mapping[str, bool]) -> None:
-        known = [name[2:] for name in options if name.startswith("--")]
-        close = close_to(flag[2:].partition(".")[0], known) if flag.startswith("--") else None
+        names = [name[2:] for name in options if name.startswith("--")]
+        close = close_to(flag[2:].partition(".")[0], names) if flag.startswith("--") else None
         if close is not None:
             raise click.NoSuchOption(flag, possibilities=[f"--{close}"])
 

@@ -48,8 +48,8 @@ def drafter(given: Mapping[str, Any], rules: ReleaseRules) -> tuple[int, int, tu
     elif name == "draft_model":
         return drafts, 0, (_SLOTS,)
     else:
-        known = ", ".join((*_READ_AHEAD, *_DO_NOT, "draft_model"))
-        raise InputError(f"speculative_config: unknown method {method!r}; known: {known}")
+        methods = ", ".join((*_READ_AHEAD, *_DO_NOT, "draft_model"))
+        raise InputError(f"speculative_config: unknown method {method!r}; known: {methods}")
     return drafts, shift, (_SLOTS,) if given_drafter.get("parallel_drafting") else ()
 
 

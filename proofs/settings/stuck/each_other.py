@@ -147,14 +147,14 @@ def _behind_another(
     most = min(rows, cache - second)
     pairs = {(most, max(1, cache + 1 - second - most))}
     pairs.update((first, cache - first) for first in (most, cache // 2 + 1))
-    for first, other in sorted(pairs):
-        if not (1 <= first <= rows and 1 <= other <= rows):
+    for first, third in sorted(pairs):
+        if not (1 <= first <= rows and 1 <= third <= rows):
             continue
         least = cache + 1 - first - second
-        for held in sorted({least, cache - first - other, cache - other}):
+        for held in sorted({least, cache - first - third, cache - third}):
             if held < 1:
                 continue
             keeper = Prompt(held, side_by_side(0, held, rows))
             for lead in _leads(settings, rules):
-                pair = _together((lead, lead), (first, other), second, gap)
+                pair = _together((lead, lead), (first, third), second, gap)
                 yield Layout((keeper, *pair.prompts))

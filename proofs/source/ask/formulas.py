@@ -24,16 +24,16 @@ def simplest(
     for path in paths:
         conjunction = list(path)
         for literal in list(path):
-            shorter = [other for other in conjunction if other is not literal]
+            shorter = [literal_left for literal_left in conjunction if literal_left is not literal]
             if _implies([*premises, *shorter], whole):
                 conjunction = shorter
         kept.append(conjunction)
     false = z3.BoolVal(False, context)
     kept = [conjunction for conjunction in kept if not _implies([*premises, *conjunction], false)]
     for conjunction in list(kept):
-        others = [other for other in kept if other is not conjunction]
-        if others and _implies([*premises, *conjunction], disjunction(others, context)):
-            kept = others
+        rest = [path for path in kept if path is not conjunction]
+        if rest and _implies([*premises, *conjunction], disjunction(rest, context)):
+            kept = rest
     return kept
 
 

@@ -51,8 +51,8 @@ class SymbolicMask:
             return position
         count = self._rows_before(position)
         if position.get_id() not in self._points:
-            for other in self._points.values():
-                self._relate(position, other)
+            for point in self._points.values():
+                self._relate(position, point)
             self._points[position.get_id()] = position
         return count
 

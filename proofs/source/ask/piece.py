@@ -121,7 +121,7 @@ def settle(
             settled[question.claim] = _judge(
                 question, exploration, premises, condition, sizes, replay
             )
-        rest = [one for one in rest if one not in alone]
+        rest = [waiting for waiting in rest if waiting not in alone]
     return [settled[question.claim] for question, _ in asked]
 
 

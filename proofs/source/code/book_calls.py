@@ -58,8 +58,8 @@ def take(
     """
     rows = request.get_num_encoder_embeds(input_id)
     keeps_entries = hasattr(book, "cached")
-    known = getattr(book, "get_cached_num_encoder_embeds", None) if keeps_entries else None
-    stored = None if known is None else known(request, input_id)
+    count_stored = getattr(book, "get_cached_num_encoder_embeds", None) if keeps_entries else None
+    stored = None if count_stored is None else count_stored(request, input_id)
     if stored is not None and stored != rows:
         return "rejected"
     if book.check_and_update_cache(request, input_id):

@@ -87,10 +87,10 @@ class ReleaseSource:
 
     def _trees(self) -> dict[str, ast.Module]:
         """Every syntax tree that is known: those given, and those parsed here or in a variant."""
-        known = dict(self.changed)
+        trees = dict(self.changed)
         for variant in self._variants.values():
-            known = variant._trees() | known
-        return {name: module.syntax for name, module in self._modules.items()} | known
+            trees = variant._trees() | trees
+        return {name: module.syntax for name, module in self._modules.items()} | trees
 
     def has_module(self, name: str) -> bool:
         """Whether the release has the module."""

@@ -213,7 +213,7 @@ class _Run:
         )
         outputs = getattr(scheduler, UPDATE_METHOD)(self._output, result)
         emitted = [
-            len(one.new_token_ids) for several in outputs.values() for one in several.outputs
+            len(output.new_token_ids) for several in outputs.values() for output in several.outputs
         ]
         if seen.scheduled:
             yield Outcome(0, num_accepted, sum(emitted))

@@ -139,9 +139,9 @@ class GatherScenario:
             # A text request that is certainly prefilling: it only shifts the batch positions.
             other_computed = SymbolicInt(z3.IntVal(0, self.exploration.context))
             other_prefill = self.look_ahead + 1
-        other = RequestInput(other_computed, self.before, other_prefill, ())
+        first = RequestInput(other_computed, self.before, other_prefill, ())
         request = RequestInput(self.computed, self.scheduled, self.prefill, features)
-        return GatherInput((other, request), lambda h: self.resident[h], self.look_ahead)
+        return GatherInput((first, request), lambda h: self.resident[h], self.look_ahead)
 
     @property
     def premises(self) -> list[z3.BoolRef]:

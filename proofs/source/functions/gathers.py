@@ -148,11 +148,11 @@ def _case(scenario: GatherScenario, model: z3.ModelRef) -> GatherCase:
         integer = scenario.exploration.integer
         other_computed = number(integer("other_computed").term)
         other_prefill = number(integer("other_prefill").term)
-    other = GatherRequest(other_computed, number(scenario.before.term), other_prefill, ())
+    first = GatherRequest(other_computed, number(scenario.before.term), other_prefill, ())
     request = GatherRequest(
         number(scenario.computed.term),
         number(scenario.scheduled.term),
         number(scenario.prefill.term),
         features,
     )
-    return GatherCase((other, request), resident, look_ahead)
+    return GatherCase((first, request), resident, look_ahead)

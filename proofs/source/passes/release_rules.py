@@ -30,15 +30,15 @@ def rules_of_source(release: ReleaseSource) -> ReadRules:
         reservation="off" if largest_shift else "insisting",
     )
     call = scheduled_inputs_piece(release)
-    known = next((k for k in KNOWN_RULES if call.detail == f"a chunk {k.words}"), None)
-    if call.verdict is Verdict.PROVED and known is not None:
+    rule = next((k for k in KNOWN_RULES if call.detail == f"a chunk {k.words}"), None)
+    if call.verdict is Verdict.PROVED and rule is not None:
         rules = replace(
             rules,
-            cut_shift=known.rules.cut_shift,
-            whole_cut_shift=known.rules.whole_cut_shift,
-            encodes_boundary=known.rules.encodes_boundary,
-            splits_at_start=known.rules.splits_at_start,
-            splits_cached=known.rules.splits_cached,
+            cut_shift=rule.rules.cut_shift,
+            whole_cut_shift=rule.rules.whole_cut_shift,
+            encodes_boundary=rule.rules.encodes_boundary,
+            splits_at_start=rule.rules.splits_at_start,
+            splits_cached=rule.rules.splits_cached,
         )
     else:
         missing.append(f"how encoder inputs are scheduled: {call.detail}")

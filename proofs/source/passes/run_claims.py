@@ -207,17 +207,17 @@ def _came_further(moment: Moment, state: EngineState, later: EngineState) -> z3.
     return z3.Or(computed, moment.term(second.num_tokens) > moment.term(first.num_tokens))
 
 
-def _same(moment: Moment, one: EngineState, other: EngineState) -> z3.BoolRef:
+def _same(moment: Moment, state: EngineState, later_state: EngineState) -> z3.BoolRef:
     """Whether two states are the same to the next pass."""
-    (first,), (second,) = one.requests, other.requests
-    if _plain(one) != _plain(other):
+    (first,), (second,) = state.requests, later_state.requests
+    if _plain(state) != _plain(later_state):
         return moment.false
     pairs = [
         (first.num_computed_tokens, second.num_computed_tokens),
         (first.num_output_placeholders, second.num_output_placeholders),
         (first.num_draft_tokens, second.num_draft_tokens),
         (first.num_tokens, second.num_tokens),
-        (one.book.num_free_slots, other.book.num_free_slots),
+        (state.book.num_free_slots, later_state.book.num_free_slots),
     ]
     return z3.And(*(moment.term(a) == moment.term(b) for a, b in pairs))
 

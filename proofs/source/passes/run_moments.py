@@ -40,9 +40,9 @@ class FeatureOfRun:
 
     def _range(self, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
         """The feature in a range; paths have many ranges in common, and each is built once."""
-        known = self._scenario.ranges
+        ranges = self._scenario.ranges
         key = self.index, start.get_id(), end.get_id()
-        if key not in known:
+        if key not in ranges:
             meets = geometry.meets(self.offset, self.length, start, end)
             reads = meets
             if not self._scenario.shape.dense:
@@ -50,8 +50,8 @@ class FeatureOfRun:
                 rows_before = self._scenario.masks[self.index].rows_before
                 low, high = geometry.row_range(rows_before, *bounds)
                 reads = z3.And(meets, low < high)
-            known[key] = FeatureInRange(start, end, meets, reads)
-        return known[key]
+            ranges[key] = FeatureInRange(start, end, meets, reads)
+        return ranges[key]
 
 
 @dataclass

@@ -35,18 +35,18 @@ NAME = f"{RULE}scheduled_inputs"
 
 
 def scheduled_inputs_piece(
-    release: ReleaseSource, known: Sequence[KnownRules] = KNOWN_RULES
+    release: ReleaseSource, candidates: Sequence[KnownRules] = KNOWN_RULES
 ) -> Piece:
     """Which known rules a release's calls equal, on every shape.
 
     Args:
         release: the source.
-        known: those to compare with, in this order, up to the first that it equals.
+        candidates: those to compare with, in this order, up to the first that it equals.
     """
     question = Question(NAME, "scheduling call", "one call: text, one feature, two dense ones")
     try:
         require_known_calls(release)
-        replies, equal = _compare(release, known)
+        replies, equal = _compare(release, candidates)
     except NotModelled as reason:
         return unmodelled(question, reason)
     explored = {id(scenario): scenario for scenario, _ in replies}.values()
@@ -60,7 +60,7 @@ def scheduled_inputs_piece(
     elif equal is not None:
         verdict, detail = Verdict.PROVED, f"a chunk {equal.words}"
     elif all(reply.verdict is Verdict.REFUTED for _, reply in different):
-        verdict, detail = _difference(release, different[0][0], known[0].rules)
+        verdict, detail = _difference(release, different[0][0], candidates[0].rules)
     last = replies[-1][1]
     return Piece(
         question.claim,
@@ -78,12 +78,12 @@ def scheduled_inputs_piece(
 
 
 def _compare(
-    release: ReleaseSource, known: Sequence[KnownRules]
+    release: ReleaseSource, candidates: Sequence[KnownRules]
 ) -> tuple[list[tuple[CallScenario, Reply]], KnownRules | None]:
     """Every reply, and the first rules that the release equals on every shape."""
     scenarios: list[CallScenario] = []
     replies: list[tuple[CallScenario, Reply]] = []
-    for candidate in known:
+    for candidate in candidates:
         for index, shape in enumerate(SHAPES):
             if index == len(scenarios):
                 # Only when it is asked about: one shape on which they differ is enough.

@@ -84,12 +84,17 @@ def _examined_item_is_whole(
 )
 def _cut_behind_keeps_whole(v: Vocabulary, cut_shift: int = 0) -> Formula:
     """The search went past f and cuts at g behind it."""
-    offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
-    chunk = chunk_ends.refused_cut(other, start, num_tokens, cut_shift)
+    offset, end, start, num_tokens, other_offset = integers(
+        v, "offset end start num_tokens g_offset"
+    )
+    chunk = chunk_ends.refused_cut(other_offset, start, num_tokens, cut_shift)
     return Formula(
-        {"whole-before": _whole(offset, end, start, num_tokens), SORTED_DISJOINT: end <= other},
+        {
+            "whole-before": _whole(offset, end, start, num_tokens),
+            SORTED_DISJOINT: end <= other_offset,
+        },
         _whole(offset, end, start, chunk),
-        _plain((offset, end), counts=(start, num_tokens, other)),
+        _plain((offset, end), counts=(start, num_tokens, other_offset)),
     )
 
 
@@ -102,12 +107,14 @@ def _cut_behind_keeps_whole(v: Vocabulary, cut_shift: int = 0) -> Formula:
 )
 def _cut_before_keeps_whole(v: Vocabulary, late: int = 0) -> Formula:
     """The search stopped at g before it came to f."""
-    offset, end, start, num_tokens, other = integers(v, "offset end start num_tokens g_offset")
-    chunk = chunk_ends.refused_cut(other, start, num_tokens, -late)
+    offset, end, start, num_tokens, other_offset = integers(
+        v, "offset end start num_tokens g_offset"
+    )
+    chunk = chunk_ends.refused_cut(other_offset, start, num_tokens, -late)
     return Formula(
-        {SORTED_DISJOINT: other < offset},
+        {SORTED_DISJOINT: other_offset < offset},
         _whole(offset, end, start, chunk),
-        _plain((offset, end), counts=(start, num_tokens, other)),
+        _plain((offset, end), counts=(start, num_tokens, other_offset)),
     )
 
 
@@ -150,27 +157,33 @@ def _extended_chunk_keeps_whole(v: Vocabulary, more: int = 0) -> Formula:
 )
 def _reservation_keeps_whole(v: Vocabulary, looks_at_items: bool = True) -> Formula:
     """The reservation shortens a chunk that splits nothing; g is the first item that it splits."""
-    offset, end, start, num_tokens, known, shift = integers(
+    offset, end, start, num_tokens, num_known, shift = integers(
         v, "offset end start num_tokens num_known_tokens scheduler_lookahead"
     )
-    other, other_end = integers(v, "g_offset g_end")
+    other_offset, other_end = integers(v, "g_offset g_end")
     splits_other = v.boolean("splits_g")
-    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
-    before_item = ite(splits_other, other - start, shorter) if looks_at_items else shorter
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, num_known, shift)
+    before_item = ite(splits_other, other_offset - start, shorter) if looks_at_items else shorter
     chunk = chunk_ends.reserved_chunk(num_tokens, before_item)
     return Formula(
         {
             "whole-before": _whole(offset, end, start, num_tokens),
             "g-is-what-it-splits": and_(
-                implies(splits_other, chunk_ends.splits_item(other, other_end, start, shorter)),
+                implies(
+                    splits_other, chunk_ends.splits_item(other_offset, other_end, start, shorter)
+                ),
                 implies(chunk_ends.splits_item(offset, end, start, shorter), splits_other),
             ),
             "g-is-f-or-apart": or_(
-                end <= other, other_end <= offset, and_(offset <= other, other <= offset)
+                end <= other_offset,
+                other_end <= offset,
+                and_(offset <= other_offset, other_offset <= offset),
             ),
         },
         _whole(offset, end, start, chunk),
-        _plain((offset, end), (other, other_end), counts=(start, num_tokens, known, shift)),
+        _plain(
+            (offset, end), (other_offset, other_end), counts=(start, num_tokens, num_known, shift)
+        ),
     )
 
 
@@ -189,15 +202,15 @@ def _reservation_keeps_whole(v: Vocabulary, looks_at_items: bool = True) -> Form
 )
 def _reservation_keeps_cut(v: Vocabulary, added: int = 0) -> Formula:
     """A chunk that ends before what was refused still does when it is shortened."""
-    start, num_tokens, known, shift, other = integers(
+    start, num_tokens, num_known, shift, item_offset = integers(
         v, "start num_tokens num_known_tokens scheduler_lookahead g_offset"
     )
-    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, num_known, shift)
     chunk = chunk_ends.reserved_chunk(num_tokens, shorter) + added
     return Formula(
-        {"ends-before-it": start + num_tokens <= other},
-        start + chunk <= other,
-        and_(start >= 0, num_tokens >= 1, known >= 0, shift >= 0, other >= 0),
+        {"ends-before-it": start + num_tokens <= item_offset},
+        start + chunk <= item_offset,
+        and_(start >= 0, num_tokens >= 1, num_known >= 0, shift >= 0, item_offset >= 0),
     )
 
 

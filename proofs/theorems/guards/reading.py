@@ -93,17 +93,17 @@ _WITNESS = {
     ),
 )
 def _shift_covers_the_drafter(v: Vocabulary) -> Formula:
-    one = _Pass(v)
+    read = _Pass(v)
     return Formula(
         {
-            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
-            LOOKS_AS_FAR: one.step.look_ahead <= one.shift,
-            "look-ahead-not-negative": one.step.look_ahead >= 0,
-            POSITION_READ: one.position_read,
-            CUT_NOT_LATE: one.cut_shift >= 0,
+            ASKED_OR_REFUSED: read.asked_or_refused(read.position),
+            LOOKS_AS_FAR: read.step.look_ahead <= read.shift,
+            "look-ahead-not-negative": read.step.look_ahead >= 0,
+            POSITION_READ: read.position_read,
+            CUT_NOT_LATE: read.cut_shift >= 0,
         },
-        or_(one.resident, at_boundary(one.span, one.step)),
-        one.realistic,
+        or_(read.resident, at_boundary(read.span, read.step)),
+        read.realistic,
     )
 
 
@@ -119,17 +119,17 @@ def _shift_covers_the_drafter(v: Vocabulary) -> Formula:
     ),
 )
 def _shifted_cut_needs_no_tolerance(v: Vocabulary) -> Formula:
-    one = _Pass(v)
+    read = _Pass(v)
     return Formula(
         {
-            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
-            LOOKS_AS_FAR: one.step.look_ahead <= one.shift,
-            "look-ahead-not-negative": one.step.look_ahead >= 0,
-            POSITION_READ: one.position_read,
-            "cut-as-far-as-the-look-ahead": one.step.look_ahead <= one.cut_shift,
+            ASKED_OR_REFUSED: read.asked_or_refused(read.position),
+            LOOKS_AS_FAR: read.step.look_ahead <= read.shift,
+            "look-ahead-not-negative": read.step.look_ahead >= 0,
+            POSITION_READ: read.position_read,
+            "cut-as-far-as-the-look-ahead": read.step.look_ahead <= read.cut_shift,
         },
-        one.resident,
-        one.realistic,
+        read.resident,
+        read.realistic,
     )
 
 
@@ -145,19 +145,19 @@ def _shifted_cut_needs_no_tolerance(v: Vocabulary) -> Formula:
     ),
 )
 def _target_needs_no_guard(v: Vocabulary) -> Formula:
-    one = _Pass(v)
+    read = _Pass(v)
     return Formula(
         {
-            ASKED_OR_REFUSED: one.asked_or_refused(one.position),
-            "shift-not-negative": one.shift >= 0,
+            ASKED_OR_REFUSED: read.asked_or_refused(read.position),
+            "shift-not-negative": read.shift >= 0,
             "position-takes-a-row-and-is-processed": and_(
-                inside(one.position, (one.span.offset, one.span.end)),
-                inside(one.position, one.step.target),
+                inside(read.position, (read.span.offset, read.span.end)),
+                inside(read.position, read.step.target),
             ),
-            CUT_NOT_LATE: one.cut_shift >= 0,
+            CUT_NOT_LATE: read.cut_shift >= 0,
         },
-        one.resident,
-        one.realistic,
+        read.resident,
+        read.realistic,
     )
 
 
@@ -173,21 +173,21 @@ def _target_needs_no_guard(v: Vocabulary) -> Formula:
     ),
 )
 def _dense_needs_no_shift(v: Vocabulary) -> Formula:
-    one = _Pass(v)
+    read = _Pass(v)
     # All positions of a dense feature take a row, so the first that is not yet computed does.
-    first = max_(one.span.offset, one.step.computed)
+    first = max_(read.span.offset, read.step.computed)
     return Formula(
         {
             "dense-and-asked-or-refused": implies(
-                first < one.span.end, one.asked_or_refused(first)
+                first < read.span.end, read.asked_or_refused(first)
             ),
-            "shift-not-negative": one.shift >= 0,
-            "look-ahead-not-negative": one.step.look_ahead >= 0,
-            POSITION_READ: one.position_read,
-            CUT_NOT_LATE: one.cut_shift >= 0,
+            "shift-not-negative": read.shift >= 0,
+            "look-ahead-not-negative": read.step.look_ahead >= 0,
+            POSITION_READ: read.position_read,
+            CUT_NOT_LATE: read.cut_shift >= 0,
         },
-        or_(one.resident, at_boundary(one.span, one.step)),
-        one.realistic,
+        or_(read.resident, at_boundary(read.span, read.step)),
+        read.realistic,
     )
 
 

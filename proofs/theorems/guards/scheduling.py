@@ -157,17 +157,17 @@ def _extends_when_on_the_item(v: Vocabulary, more: int = 0) -> Formula:
     ablations=(changed("one-more", more=1),),
 )
 def _too_short_reads_past_the_known(v: Vocabulary, more: int = 0) -> Formula:
-    start, num_tokens, known, shift = integers(
+    start, num_tokens, num_known, shift = integers(
         v, "start num_tokens num_known_tokens scheduler_lookahead"
     )
     chunk_end = start + num_tokens
     return Formula(
         {},
         iff(
-            chunk_ends.is_last_chunk_too_short(start, num_tokens, known, shift + more),
-            and_(chunk_end < known, known < chunk_end + shift),
+            chunk_ends.is_last_chunk_too_short(start, num_tokens, num_known, shift + more),
+            and_(chunk_end < num_known, num_known < chunk_end + shift),
         ),
-        and_(start >= 0, num_tokens >= 0, known >= 0, shift >= 0),
+        and_(start >= 0, num_tokens >= 0, num_known >= 0, shift >= 0),
     )
 
 
@@ -180,19 +180,19 @@ def _too_short_reads_past_the_known(v: Vocabulary, more: int = 0) -> Formula:
     ablations=(changed("not-reserved", reserves=False),),
 )
 def _reservation_leaves_the_shift(v: Vocabulary, reserves: bool = True) -> Formula:
-    start, num_tokens, known, shift = integers(
+    start, num_tokens, num_known, shift = integers(
         v, "start num_tokens num_known_tokens scheduler_lookahead"
     )
-    shorter = chunk_ends.reserving_chunk(start, num_tokens, known, shift)
+    shorter = chunk_ends.reserving_chunk(start, num_tokens, num_known, shift)
     chunk = chunk_ends.reserved_chunk(num_tokens, shorter) if reserves else num_tokens
-    left = known - start - chunk
+    left = num_known - start - chunk
     return Formula(
         {},
         and_(
             chunk <= num_tokens,
-            or_(left <= 0, left >= shift, and_(eq(chunk, num_tokens), known - shift <= start)),
+            or_(left <= 0, left >= shift, and_(eq(chunk, num_tokens), num_known - shift <= start)),
         ),
-        and_(start >= 0, num_tokens >= 1, known >= 0, shift >= 0),
+        and_(start >= 0, num_tokens >= 1, num_known >= 0, shift >= 0),
     )
 
 
@@ -210,16 +210,16 @@ def _reservation_leaves_the_shift(v: Vocabulary, reserves: bool = True) -> Formu
     ablations=(changed("one-token-early", early=1), without("prefill", _DECODES)),
 )
 def _surely_ends_with_one_more(v: Vocabulary, early: int = 0) -> Formula:
-    computed, placeholders, known, limit = integers(
+    computed, placeholders, num_known, limit = integers(
         v, "num_computed_tokens num_output_placeholders num_known_tokens limit"
     )
     return Formula(
-        {_DECODES: eq(computed - placeholders, known - 1)},
+        {_DECODES: eq(computed - placeholders, num_known - 1)},
         iff(
             turn.surely_ends(computed + early, placeholders, limit),
-            and_(placeholders >= 1, known + 1 >= limit),
+            and_(placeholders >= 1, num_known + 1 >= limit),
         ),
-        and_(placeholders >= 0, known >= 1, limit >= known),
+        and_(placeholders >= 0, num_known >= 1, limit >= num_known),
     )
 
 
@@ -238,15 +238,15 @@ def _surely_ends_with_one_more(v: Vocabulary, early: int = 0) -> Formula:
     ablations=(changed("placeholders-ignored", counts=False), without("prefill", _DECODES)),
 )
 def _decode_wants_token_and_drafts(v: Vocabulary, counts: bool = True) -> Formula:
-    computed, placeholders, known, drafts, limit = integers(
+    computed, placeholders, num_known, drafts, limit = integers(
         v, "num_computed_tokens num_output_placeholders num_known_tokens num_draft_tokens limit"
     )
-    wanted = turn.tokens_wanted(computed, known, drafts, placeholders if counts else 0, limit)
-    ends = and_(placeholders >= 1, known + 1 >= limit)
+    wanted = turn.tokens_wanted(computed, num_known, drafts, placeholders if counts else 0, limit)
+    ends = and_(placeholders >= 1, num_known + 1 >= limit)
     return Formula(
-        {_DECODES: eq(computed - placeholders, known - 1)},
+        {_DECODES: eq(computed - placeholders, num_known - 1)},
         eq(wanted, ite(ends, 0, 1 + drafts)),
-        and_(placeholders >= 0, known >= 1, drafts >= 0, limit >= known),
+        and_(placeholders >= 0, num_known >= 1, drafts >= 0, limit >= num_known),
     )
 
 
@@ -259,16 +259,16 @@ def _decode_wants_token_and_drafts(v: Vocabulary, counts: bool = True) -> Formul
     ablations=(changed("one-token-more", more=1),),
 )
 def _emits_up_to_the_limit(v: Vocabulary, more: int = 0) -> Formula:
-    sampled, known, limit = integers(v, "num_sampled num_known_tokens limit")
-    emitted = turn.tokens_emitted(sampled, known, limit + more)
+    sampled, num_known, limit = integers(v, "num_sampled num_known_tokens limit")
+    emitted = turn.tokens_emitted(sampled, num_known, limit + more)
     return Formula(
         {},
         and_(
             emitted <= sampled,
-            known + emitted <= limit,
-            or_(eq(emitted, sampled), eq(known + emitted, limit)),
+            num_known + emitted <= limit,
+            or_(eq(emitted, sampled), eq(num_known + emitted, limit)),
         ),
-        and_(sampled >= 1, known >= 1, limit >= known),
+        and_(sampled >= 1, num_known >= 1, limit >= num_known),
     )
 
 

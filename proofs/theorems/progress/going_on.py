@@ -142,16 +142,16 @@ def _items_are_taken_in_order(v: Vocabulary) -> Formula:
 )
 def _refused_at_progress_holds_nothing(v: Vocabulary, margin: int = 0, cut: int = 0) -> Formula:
     """Another item of the request, before or behind the refused one."""
-    refused, other = _two_items(v)
+    refused, held = _two_items(v)
     progress, asked = integers(v, "num_computed_tokens num_asked_tokens")
     holds_other = v.boolean("holds_other")
     return Formula(
         {
-            SORTED_DISJOINT: or_(other.end <= refused.offset, refused.end <= other.offset),
+            SORTED_DISJOINT: or_(held.end <= refused.offset, refused.end <= held.offset),
             _ORDER: implies(
-                refused.end <= other.offset, _in_order(refused, False, holds_other, progress)
+                refused.end <= held.offset, _in_order(refused, False, holds_other, progress)
             ),
-            "held-as-free-leaves-it": implies(holds_other, is_still_held(other, margin, progress)),
+            "held-as-free-leaves-it": implies(holds_other, is_still_held(held, margin, progress)),
             "gets-nothing": refused_cut(refused.offset, progress, asked, cut) <= 0,
             ASKS_FOR_TOKENS: asked >= 1,
             "refused-item-not-over": progress < refused.end,
@@ -160,8 +160,8 @@ def _refused_at_progress_holds_nothing(v: Vocabulary, margin: int = 0, cut: int 
         and_(
             refused.offset >= 0,
             refused.length >= 1,
-            other.offset >= 0,
-            other.length >= 1,
+            held.offset >= 0,
+            held.length >= 1,
             progress >= 0,
         ),
     )
@@ -219,19 +219,19 @@ def _first_of_the_refused_has_room(v: Vocabulary) -> Formula:
 )
 def _update_raises_progress(v: Vocabulary) -> Formula:
     """A step that reaches the end of what is known, and its drafts; a prefill has neither."""
-    computed, known, limit = integers(v, "num_computed_tokens num_known_tokens limit")
+    computed, num_known, limit = integers(v, "num_computed_tokens num_known_tokens limit")
     scheduled, sampled = integers(v, "num_scheduled_tokens num_sampled_tokens")
-    drafts = computed + scheduled - known
+    drafts = computed + scheduled - num_known
     samples = drafts >= 0
-    emitted = tokens_emitted(sampled, known, limit)
+    emitted = tokens_emitted(sampled, num_known, limit)
     rejected = drafts - (sampled - 1)
     after = computed + scheduled - ite(samples, rejected + sampled - emitted, 0)
-    known_after = known + ite(samples, emitted, 0)
+    known_after = num_known + ite(samples, emitted, 0)
     return Formula(
         {
             ASKS_FOR_TOKENS: scheduled >= 1,
-            "progress-below-what-is-known": computed < known,
-            "not-ended": known < limit,
+            "progress-below-what-is-known": computed < num_known,
+            "not-ended": num_known < limit,
             "sampling-yields": implies(samples, sampled >= 1),
         },
         and_(after > computed, after < known_after, known_after <= limit),

@@ -455,8 +455,8 @@ _OTHERS = {**PAIR_WITNESS, "cache_size": 10, "held_by_others": 4}
 )
 def _each_other_stay(v: Vocabulary) -> Formula:
     """One of the requests; what all others hold is one number."""
-    pair, others = a_pair(v), v.integer("held_by_others")
-    room = Room(pair.room.cache_size - others, pair.room.encoder_budget)
+    pair, rows_of_others = a_pair(v), v.integer("held_by_others")
+    room = Room(pair.room.cache_size - rows_of_others, pair.room.encoder_budget)
     scene = (pair.first, pair.second, pair.state, pair.asked)
     tokens = tokens_of_pair(*scene, room, pair.shifts)
     after = pair_after(*scene, tokens, room, pair.shifts)
@@ -464,7 +464,9 @@ def _each_other_stay(v: Vocabulary) -> Formula:
     return Formula(
         {
             _NOT_EMPTY: pair.second.length >= 1,
-            STOPS: others_keep_out(pair.first.rows, pair.second.rows, others, pair.room.cache_size),
+            STOPS: others_keep_out(
+                pair.first.rows, pair.second.rows, rows_of_others, pair.room.cache_size
+            ),
             _HOLDS_FIRST: _holds_first_only(pair.state),
             AT_THE_STOP: and_(
                 eq(progress, pair.second.offset - pair.shifts.cut),
@@ -474,7 +476,7 @@ def _each_other_stay(v: Vocabulary) -> Formula:
             ASKS_FOR_TOKENS: pair.asked >= 1,
         },
         same(pair.state, after),
-        and_(pair.realistic, others >= 0, pair.each_fits),
+        and_(pair.realistic, rows_of_others >= 0, pair.each_fits),
     )
 
 
@@ -500,10 +502,10 @@ def _each_other_stay(v: Vocabulary) -> Formula:
 )
 def _each_other_near_the_end_stay(v: Vocabulary) -> Formula:
     """The same where the reservation, and no shift of the cut, keeps the first item held."""
-    pair, others = a_pair(v, is_shifted=False), v.integer("held_by_others")
+    pair, rows_of_others = a_pair(v, is_shifted=False), v.integer("held_by_others")
     prompt = v.integer("num_prompt_tokens")
     shift, progress = pair.shifts.window, pair.state.progress
-    room = replace(pair.room, cache_size=pair.room.cache_size - others)
+    room = replace(pair.room, cache_size=pair.room.cache_size - rows_of_others)
     scene = (pair.first, pair.second, pair.state, pair.asked)
     cut = tokens_of_pair(*scene, room, pair.shifts)
     tokens = tokens_after_reservation(progress, cut, prompt, shift)
@@ -512,7 +514,9 @@ def _each_other_near_the_end_stay(v: Vocabulary) -> Formula:
     return Formula(
         {
             SORTED_DISJOINT: pair.order,
-            STOPS: others_keep_out(pair.first.rows, pair.second.rows, others, pair.room.cache_size),
+            STOPS: others_keep_out(
+                pair.first.rows, pair.second.rows, rows_of_others, pair.room.cache_size
+            ),
             _HOLDS_FIRST: _holds_first_only(pair.state),
             AT_THE_STOP: and_(eq(progress, prompt - shift), progress < pair.first.end),
             "item-in-prompt": pair.second.end <= prompt,
@@ -520,7 +524,7 @@ def _each_other_near_the_end_stay(v: Vocabulary) -> Formula:
         same(pair.state, after),
         and_(
             pair.realistic,
-            others >= 0,
+            rows_of_others >= 0,
             pair.each_fits,
             pair.asked >= 1,
             or_(pair.asked >= shift, pair.asked >= left),

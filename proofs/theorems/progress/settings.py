@@ -194,10 +194,10 @@ def _whole_items_are_exact(v: Vocabulary) -> Formula:
     spares = v.boolean("spares_start")
     worst = whole_item_stops(largest, cut, limit, cut, spares)
     can_stop = whole_items_can_stop(largest, limit, cut, spares)
-    this = whole_item_stops(length, lead, limit, cut, spares)
+    stops = whole_item_stops(length, lead, limit, cut, spares)
     return Formula(
         {_LARGEST: length <= largest},
-        and_(iff(worst, can_stop), implies(this, can_stop)),
+        and_(iff(worst, can_stop), implies(stops, can_stop)),
         and_(length >= 1, lead >= 0, cut >= 0, limit >= 1),
     )
 
@@ -561,16 +561,16 @@ def _others_at_their_most(v: Vocabulary, less: int = 0) -> Formula:
     ablations=(without("larger-than-the-budget", FITS_ALONE),),
 )
 def _others_keep_out_is_refusing(v: Vocabulary) -> Formula:
-    held, rows, others, cache, budget = integers(
+    held, rows, rows_of_others, cache, budget = integers(
         v, "held_rows refused_rows held_by_others cache_size encoder_budget"
     )
     return Formula(
         {FITS_ALONE: rows <= budget},
         iff(
-            others_keep_out(held, rows, others, cache),
-            not_(has_room(rows, budget, 0, cache - held - others)),
+            others_keep_out(held, rows, rows_of_others, cache),
+            not_(has_room(rows, budget, 0, cache - held - rows_of_others)),
         ),
-        and_(held >= 0, rows >= 1, others >= 0),
+        and_(held >= 0, rows >= 1, rows_of_others >= 0),
     )
 
 

@@ -14,7 +14,7 @@ from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
 from proofs.smt.theorem import Group, changed, theorem
 from proofs.smt.vocabulary import Vocabulary
-from proofs.theorems.runs.kept import Fault, Told, kept, shown
+from proofs.theorems.runs.kept import Arguments, Fault, kept, shown
 from proofs.theorems.runs.variables import CROSS_ATTENTION, SIZES, sizes_not_negative
 from spec.algebra import BoolTerm, and_, implies, not_
 from spec.relation.cross_attention import (
@@ -139,13 +139,13 @@ kept(
     claim="slots-conserved",
     sentence="every invariant holds before anything happened",
     witness={"cache_size": 4, "rows": 1},
-    ablations=(changed("cache-not-empty", others=1),),
+    ablations=(changed("cache-not-empty", num_others=1),),
 )
-def _nothing_is_held_at_first(v: Vocabulary, others: int = 0) -> Formula:
+def _nothing_is_held_at_first(v: Vocabulary, num_others: int = 0) -> Formula:
     scope = CROSS_ATTENTION.a_scope(v)
     return Formula(
         {SIZES: sizes_not_negative(scope)},
-        CROSS_ATTENTION.all_invariants(scope, replace(nothing_yet(scope), others=others)),
+        CROSS_ATTENTION.all_invariants(scope, replace(nothing_yet(scope), others=num_others)),
     )
 
 
@@ -157,7 +157,9 @@ def _nothing_is_held_at_first(v: Vocabulary, others: int = 0) -> Formula:
     claim="target-resident",
     sentence="when the first step of a request runs, its item is on the worker",
 )
-def _first_step_finds_it(scope: ItemScope, s: ItemState, move: ItemMove, told: Told) -> BoolTerm:
+def _first_step_finds_it(
+    scope: ItemScope, s: ItemState, move: ItemMove, arguments: Arguments
+) -> BoolTerm:
     return implies(and_(s.scheduled >= 1, s.start <= 0), s.resident)
 
 
@@ -170,7 +172,7 @@ def _first_step_finds_it(scope: ItemScope, s: ItemState, move: ItemMove, told: T
     sentence="slots are credited only when no later step of the request starts at 0",
 )
 def _credited_after_its_step(
-    scope: ItemScope, s: ItemState, move: ItemMove, told: Told
+    scope: ItemScope, s: ItemState, move: ItemMove, arguments: Arguments
 ) -> BoolTerm:
     return not_(move.after.computed <= 0)
 

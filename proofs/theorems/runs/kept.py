@@ -20,14 +20,14 @@ from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, World, sizes_not
 from proofs.theorems.runs.witnesses import WITNESSES
 from spec.algebra import BoolTerm, and_
 
-Told: TypeAlias = Mapping[str, Any]
-"""What a transition is told, by name."""
+Arguments: TypeAlias = Mapping[str, Any]
+"""What a transition is given beside scope, state and guards, by name."""
 
-Extra: TypeAlias = Callable[[Any, Any, Told], BoolTerm]
+Extra: TypeAlias = Callable[[Any, Any, Arguments], BoolTerm]
 """A premise that is neither an invariant nor a guard."""
 
-Conclusion: TypeAlias = Callable[[Any, Any, Any, Told], BoolTerm]
-"""What a transition shows, from the state before, the move, and what it is told."""
+Conclusion: TypeAlias = Callable[[Any, Any, Any, Arguments], BoolTerm]
+"""What a transition shows, from the state before, the move, and its arguments."""
 
 Shown = TypeVar("Shown", bound=Conclusion)
 
@@ -81,20 +81,20 @@ def build(
     """
     world = statement.world
     scope, before = world.a_scope(v), world.a_state(v)
-    told = world.told(v, statement.transition)
+    arguments = world.arguments(v, statement.transition)
     guards = world.guards if fault is None or fault.guards is None else fault.guards
-    move = world.transitions[statement.transition].move(scope, before, guards, **told)
+    move = world.transitions[statement.transition].move(scope, before, guards, **arguments)
     if fault is not None and fault.twist is not None:
         move = fault.twist(v, scope, before, move)
     named = {name: invariant(scope, before) for name, invariant in world.invariants.items()}
     named |= move.guards | {SIZES: sizes_not_negative(scope)}
     premises = {name: named[name] for name in statement.using}
-    premises |= {name: extra(scope, before, told) for name, extra in statement.extra.items()}
+    premises |= {name: extra(scope, before, arguments) for name, extra in statement.extra.items()}
     realistic = world.plain(scope)
     if is_reachable:
         reached = world.all_invariants(scope, before)
         realistic = and_(realistic, world.plain_state(before), reached)
-    return Formula(premises, statement.conclusion(scope, before, move, told), realistic)
+    return Formula(premises, statement.conclusion(scope, before, move, arguments), realistic)
 
 
 def shown(
@@ -122,7 +122,7 @@ def shown(
         faults: known faults that must refute it.
         drops: premises that are dropped as ablations; guards and assumptions among them when not
             given.
-        witness: a state and what the transition is told, where the transition's own of
+        witness: a state and the arguments of the transition, where the transition's own of
             :data:`~proofs.theorems.runs.witnesses.WITNESSES` will not do.
     """
 
@@ -219,4 +219,4 @@ def kept(
 
 
 def _holds_after(invariant: Invariant) -> Conclusion:
-    return lambda scope, before, move, told: invariant(scope, move.after)
+    return lambda scope, before, move, arguments: invariant(scope, move.after)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from proofs.smt.main import main_of_group
 from proofs.smt.theorem import Group
 from proofs.theorems.runs import faults
-from proofs.theorems.runs.kept import Extra, Fault, Shown, Told, kept, shown
+from proofs.theorems.runs.kept import Arguments, Extra, Fault, Shown, kept, shown
 from proofs.theorems.runs.variables import values
 from spec.algebra import BoolTerm, and_, implies, not_
 from spec.claims import predicates as claims
@@ -123,12 +123,14 @@ def _reads(scope: Scope, s: State) -> BoolTerm:
 
 
 _FALLS_BY_DRAFTS: dict[str, Extra] = {
-    "progress-falls-by-drafts-only": lambda scope, s, told: s.lowest_progress <= told["left"]
+    "progress-falls-by-drafts-only": lambda scope, s, arguments: (
+        s.lowest_progress <= arguments["left"]
+    )
 }
 
 
 _IN_FEATURE: dict[str, Extra] = {
-    "position-in-feature": lambda scope, s, told: scope.position < scope.end
+    "position-in-feature": lambda scope, s, arguments: scope.position < scope.end
 }
 
 
@@ -158,7 +160,9 @@ _IN_FEATURE: dict[str, Extra] = {
         own_others=0,
     ),
 )
-def _passed_stays_passed_rewind(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _passed_stays_passed_rewind(
+    scope: Scope, s: State, move: Move, arguments: Arguments
+) -> BoolTerm:
     return passed_stays_passed(scope, move.after)
 
 
@@ -176,7 +180,9 @@ def _passed_stays_passed_rewind(scope: Scope, s: State, move: Move, told: Told) 
     drops=("lets-go-after-its-pass", "lets-go-what-progress-passed"),
     faults=(faults.FREED_EARLY, faults.IGNORES_PLACEHOLDERS),
 )
-def _let_go_ends_by_lowest_progress(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _let_go_ends_by_lowest_progress(
+    scope: Scope, s: State, move: Move, arguments: Arguments
+) -> BoolTerm:
     return claims.freed_not_needed(True, scope.end, s.lowest_progress)
 
 
@@ -189,7 +195,7 @@ def _let_go_ends_by_lowest_progress(scope: Scope, s: State, move: Move, told: To
     sentence="no later step of the request reads what progress let go",
     drops=("passed-stays-passed",),
 )
-def _passed_is_not_read(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _passed_is_not_read(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return implies(s.passed, not_(_reads(scope, move.after)))
 
 
@@ -202,7 +208,9 @@ def _passed_is_not_read(scope: Scope, s: State, move: Move, told: Told) -> BoolT
     sentence="an entry that nobody holds has no taken row at or past lowest progress",
     drops=("taken-is-held",),
 )
-def _unreferenced_is_not_needed(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _unreferenced_is_not_needed(
+    scope: Scope, s: State, move: Move, arguments: Arguments
+) -> BoolTerm:
     is_needed = scope.position >= s.lowest_progress
     return claims.held_until_last_use(and_(s.running, s.taken), is_needed, s.referenced)
 
@@ -215,7 +223,9 @@ def _unreferenced_is_not_needed(scope: Scope, s: State, move: Move, told: Told) 
     sentence="letting another occurrence go leaves this one held",
     faults=(faults.FIRST_OCCURRENCE,),
 )
-def _occurrences_are_held_apart(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _occurrences_are_held_apart(
+    scope: Scope, s: State, move: Move, arguments: Arguments
+) -> BoolTerm:
     return implies(s.held, move.after.held)
 
 
@@ -227,7 +237,7 @@ def _occurrences_are_held_apart(scope: Scope, s: State, move: Move, told: Told) 
     sentence="after a pass a request that does not run holds nothing",
     faults=(faults.WAITING_KEEPS,),
 )
-def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return claims.no_idle_references(not_(s.running), False, move.after.held)
 
 
@@ -239,7 +249,7 @@ def _who_waits_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> 
     sentence="a request that is finished, aborted, preempted or paused holds nothing",
     faults=(faults.ENDED_KEEPS, faults.FINISH_KEEPS),
 )
-def _who_stops_holds_nothing(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _who_stops_holds_nothing(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return and_(claims.released(True, move.after.held), not_(move.after.running))
 
 
@@ -262,7 +272,7 @@ def _goes_on_holding(
 @_goes_on_holding("reset", "resets-between-passes")
 @_goes_on_holding("enter-other", "reference-has-entry", "promises-fit", "enters-what-was-promised")
 @_goes_on_holding("stop", faults=(faults.RUNS_ON,))
-def _held_through_a_pass(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _held_through_a_pass(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     stops = not_(move.after.running)
     return claims.dropped_in_update(and_(s.in_pass, s.held), move.after.held, stops)
 

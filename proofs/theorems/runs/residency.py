@@ -12,7 +12,7 @@ from __future__ import annotations
 from proofs.smt.main import main_of_group
 from proofs.smt.theorem import Group
 from proofs.theorems.runs import faults
-from proofs.theorems.runs.kept import Extra, Told, kept, shown
+from proofs.theorems.runs.kept import Arguments, Extra, kept, shown
 from proofs.theorems.runs.variables import values
 from spec.algebra import BoolTerm, and_, implies
 from spec.claims import predicates as claims
@@ -167,9 +167,9 @@ kept(
 # Claims, at the moment of the reads
 
 
-def _lies_behind(scope: Scope, told: Told) -> BoolTerm:
+def _lies_behind(scope: Scope, arguments: Arguments) -> BoolTerm:
     """Whether the search for inputs stopped at the feature or before it."""
-    return and_(told["is_stopped"], told["stopped_at"] <= scope.offset)
+    return and_(arguments["is_stopped"], arguments["stopped_at"] <= scope.offset)
 
 
 _RESIDENCY = (
@@ -211,8 +211,8 @@ _READ_AHEAD = values(
 
 
 _IN_FEATURE: dict[str, Extra] = {
-    "position-in-feature": lambda scope, s, told: scope.offset <= scope.position,
-    "shift-not-negative": lambda scope, s, told: scope.scheduler_lookahead >= 0,
+    "position-in-feature": lambda scope, s, arguments: scope.offset <= scope.position,
+    "shift-not-negative": lambda scope, s, arguments: scope.scheduler_lookahead >= 0,
 }
 
 
@@ -223,8 +223,8 @@ _LOOKS_AS_FAR = "scheduler-looks-as-far"
 
 
 _AHEAD: dict[str, Extra] = {
-    _LOOKS_AHEAD: lambda scope, s, told: scope.gather_lookahead >= 0,
-    _LOOKS_AS_FAR: lambda scope, s, told: scope.gather_lookahead <= scope.scheduler_lookahead,
+    _LOOKS_AHEAD: lambda scope, s, arguments: scope.gather_lookahead >= 0,
+    _LOOKS_AS_FAR: lambda scope, s, arguments: scope.gather_lookahead <= scope.scheduler_lookahead,
 }
 
 
@@ -237,7 +237,7 @@ _AHEAD: dict[str, Extra] = {
     sentence="once the worker has applied a pass, every row that the target reads is there",
     drops=("outputs-in-order",),
 )
-def _target_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _target_reads(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return claims.target_resident(scope, s.chunk(), move.after.resident)
 
 
@@ -252,7 +252,7 @@ def _target_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
     drops=("outputs-in-order", _LOOKS_AS_FAR),
     witness=_READ_AHEAD,
 )
-def _drafter_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _drafter_reads(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     chunk = s.chunk(scope.gather_lookahead)
     return claims.drafter_resident_or_boundary(scope, chunk, move.after.resident)
 
@@ -267,7 +267,7 @@ def _drafter_reads(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
     drops=("looks-through-the-window", "ends-before-what-was-refused"),
     faults=(faults.CUT_LATE,),
 )
-def _target_reads_were_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _target_reads_were_asked(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return implies(claims.target_reads(scope, move.after.chunk()), s.asked)
 
 
@@ -282,9 +282,9 @@ def _target_reads_were_asked(scope: Scope, s: State, move: Move, told: Told) -> 
     drops=("looks-through-the-window", "ends-before-what-was-refused", _LOOKS_AS_FAR),
     faults=(faults.NO_SHIFT, faults.NEVER_ENCODED, faults.LEADING_GAP),
 )
-def _needs_are_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _needs_are_asked(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     chunk = move.after.chunk(scope.gather_lookahead)
-    return claims.need_agrees(scope, chunk, s.asked, _lies_behind(scope, told))
+    return claims.need_agrees(scope, chunk, s.asked, _lies_behind(scope, arguments))
 
 
 @shown(
@@ -301,7 +301,7 @@ def _needs_are_asked(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm
     sentence="once the worker has applied a pass, it holds exactly what is in the book",
     faults=(faults.NOTICES_LOST, faults.FINISHED_DROPS),
 )
-def _worker_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _worker_holds_the_book(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return claims.views_agree(move.after.entry, move.after.resident)
 
 
@@ -312,7 +312,7 @@ def _worker_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> Bo
     claim="views-agree",
     sentence="between passes the worker holds exactly what is in the book",
 )
-def _still_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _still_holds_the_book(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return claims.views_agree(s.entry, s.resident)
 
 
@@ -324,8 +324,8 @@ def _still_holds_the_book(scope: Scope, s: State, move: Move, told: Told) -> Boo
     sentence="what a pass announces as evicted is not in its book",
     faults=(faults.STALE_NOTICE,),
 )
-def _notices_name_what_left(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
-    return claims.evicted_not_live(told["is_announced"], s.entry)
+def _notices_name_what_left(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
+    return claims.evicted_not_live(arguments["is_announced"], s.entry)
 
 
 @shown(
@@ -335,7 +335,7 @@ def _notices_name_what_left(scope: Scope, s: State, move: Move, told: Told) -> B
     claim="fresh-tensor",
     sentence="what is on the worker when a pass reads was encoded since the last reset",
 )
-def _reads_are_fresh(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _reads_are_fresh(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return implies(move.after.resident, move.after.fresh)
 
 
@@ -348,7 +348,7 @@ def _reads_are_fresh(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm
     "runs, so of every input that it encodes",
     faults=(faults.NO_PAYLOAD,),
 )
-def _raw_data_is_on_time(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _raw_data_is_on_time(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return claims.payload_available(s.running, move.after.payload)
 
 
@@ -361,7 +361,7 @@ def _raw_data_is_on_time(scope: Scope, s: State, move: Move, told: Told) -> Bool
     "end inside it",
     faults=(faults.SPLIT_AT_START, faults.WARM_SPLIT),
 )
-def _items_stay_whole(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _items_stay_whole(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return implies(scope.is_whole, claims.item_whole(scope, move.after.chunk()))
 
 

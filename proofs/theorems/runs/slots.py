@@ -16,7 +16,7 @@ from proofs.smt.obligation import Formula
 from proofs.smt.theorem import Group, changed, theorem
 from proofs.smt.vocabulary import Value, Vocabulary
 from proofs.theorems.runs import faults
-from proofs.theorems.runs.kept import Told, kept, shown
+from proofs.theorems.runs.kept import Arguments, kept, shown
 from proofs.theorems.runs.variables import DECODER_ONLY, SIZES, sizes_not_negative
 from spec.algebra import BoolTerm, and_, ite
 from spec.claims import predicates as claims
@@ -125,7 +125,7 @@ def _nothing_is_held_at_first(v: Vocabulary, idle_rows: int = 0) -> Formula:
     claim="slots-conserved",
     sentence="free slots are not negative, freeable ones not fewer, and none beyond the size",
 )
-def _totals_in_bounds(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _totals_in_bounds(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     return and_(s.free >= 0, s.free <= s.freeable, s.freeable <= scope.cache_size)
 
 
@@ -136,7 +136,7 @@ def _totals_in_bounds(scope: Scope, s: State, move: Move, told: Told) -> BoolTer
     claim="worker-bounded",
     sentence="the rows of all entries, which the worker holds exactly, fit the cache",
 )
-def _worker_fits(scope: Scope, s: State, move: Move, told: Told) -> BoolTerm:
+def _worker_fits(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
     rows = s.referenced_rows + s.idle_rows + ite(s.entry, scope.rows, 0)
     return claims.worker_bounded(rows, scope.cache_size)
 

@@ -45,8 +45,8 @@ class World:
         """A state, whether a run can reach it or not."""
         return _variables(v, self.state)
 
-    def told(self, v: Vocabulary, transition: str) -> dict[str, Any]:
-        """What a transition is told."""
+    def arguments(self, v: Vocabulary, transition: str) -> dict[str, Any]:
+        """What a transition is given beside scope, state and guards."""
         names = self.transitions[transition]
         return {name: v.integer(name) for name in names.integers} | {
             name: v.boolean(name) for name in names.booleans
@@ -70,7 +70,7 @@ class World:
     def completed(self, named: Mapping[str, Value]) -> dict[str, Value]:
         """Data of a formula: what is named, and 0 or false for all else of constants and state.
 
-        What the transition is told has to be named.
+        The arguments of the transition have to be named.
         """
         data: dict[str, Value] = {}
         for data_class in (self.scope, self.state):
@@ -80,7 +80,7 @@ class World:
 
 
 def values(**named: Value) -> dict[str, Value]:
-    """A state and what a transition is told, by name; what is not named is 0 or false."""
+    """A state and the arguments of a transition, by name; what is not named is 0 or false."""
     return named
 
 

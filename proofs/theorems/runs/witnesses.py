@@ -1,4 +1,4 @@
-"""For each transition a state, and what it was told, as a run takes it.
+"""For each transition a state and its arguments, as a run takes it.
 
 Every invariant holds in each of the states, and a test shows that runs take each transition.
 """
