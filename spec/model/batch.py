@@ -175,7 +175,7 @@ class PassUnderWay:
             start = computed
             hits = layout.hits[request]
             if starts < len(hits):
-                start = hits[starts]
+                start = min(hits[starts], known - 1)
                 starts += 1
             chunk = choose_chunk(
                 work, request, start, known - start, self.tokens, self.encoder_rows

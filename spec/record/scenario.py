@@ -78,8 +78,9 @@ class ScenarioRequest:
             between turns and is finished with the last.
         accepted_drafts: how many drafts the target accepts in each step that verifies some; 0 in
             all later ones.
-        prefix_hits: tokens found computed each time the request starts: at first, and after each
-            preemption; 0 in all later ones. At most one less than the request has.
+        prefix_hits: tokens found computed each time the request starts: at first, when it has its
+            prompt, and after each preemption, when blocks that it generated may be found too; 0 in
+            all later ones. One less than the request has then is the most that it finds.
         failed_loads: falls of progress.
     """
 
@@ -238,11 +239,12 @@ def _validate_feature(
 def _validate_answers(request: ScenarioRequest, config: EngineConfig, where: str) -> None:
     if request.prefix_hits and not config.prefix_caching:
         raise InputError(f"{where}: prefix hits without prefix_caching")
-    for hit in request.prefix_hits:
-        if not 0 <= hit < request.num_prompt_tokens:
+    for start, hit in enumerate(request.prefix_hits):
+        most = (request.most_tokens if start else request.num_prompt_tokens) - 1
+        if not 0 <= hit <= most:
             raise InputError(
-                f"{where}: a prefix hit of {hit} tokens; at most {request.num_prompt_tokens - 1} "
-                "can be found, since the last token is always computed"
+                f"{where}: a prefix hit of {hit} tokens; at most {most} can be found, since the "
+                "last token is always computed"
             )
     if any(accepted < 0 for accepted in request.accepted_drafts):
         raise InputError(f"{where}: accepted drafts cannot be negative")

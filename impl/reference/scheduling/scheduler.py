@@ -222,7 +222,9 @@ class Scheduler:
     def _prefix_hit(self, request: SchedulerRequest) -> int:
         """Tokens found computed; never all, since the last known one is always computed anew."""
         hits = request.prefix_hits
-        return hits[request.num_starts] if request.num_starts < len(hits) else 0
+        if request.num_starts >= len(hits):
+            return 0
+        return min(hits[request.num_starts], request.num_tokens - 1)
 
     def _make_room_for_waiting(self, request: SchedulerRequest, end: int, now: Pass) -> bool:
         """Get KV blocks for a waiting request, without harm to those that run in the pass."""
