@@ -24,7 +24,9 @@ from proofs.drive.replay import Replayed, RunnerChoice, gone, runners_of
 from proofs.jobs.ending import PlainCommand
 from proofs.releases.replay_present import (
     any_finding_to_json,
+    broken_assumptions,
     checked_replay,
+    print_broken_assumptions,
     print_gone,
     print_replayed,
     run_to_json,
@@ -79,7 +81,8 @@ def replay(
     """Run FILE once more and say which claims it breaks.
 
     FILE is a function-level case, a scenario, or a trace; a trace is also compared with the new run
-    step by step. A difference alone breaks no claim.
+    step by step. A difference alone breaks no claim. Where FILE breaks an assumption that claims rest
+    on, that is said first.
 
     Exits 0 when all held, 1 when a claim is violated, 3 when the run was given up before it came to
     rest, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after Ctrl-C.
@@ -99,6 +102,7 @@ def replay(
     replay = run_document(document, choice, runners, settings, max_passes)
     target, replayed = replay.target, replay.replayed
     print_lines(f"{file}: {kind_of(document)} on {target}")
+    print_broken_assumptions(document)
     for one in replayed:
         print_replayed(one)
     for finding in gone(document, replayed):
@@ -126,6 +130,7 @@ def _details(
     document: AnyDocument, replayed: Sequence[Replayed], show_relation: bool
 ) -> dict[str, object]:
     details: dict[str, object] = {
+        "broken_assumptions": list(broken_assumptions(document)),
         "gone": [any_finding_to_json(finding) for finding in gone(document, replayed)],
         "runs": {one.part: run_to_json(one) for one in replayed if one.trace is not None},
     }

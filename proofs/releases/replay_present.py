@@ -7,12 +7,16 @@ from typing import Any
 
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted, describe_part
+from proofs.drive.documents import AnyDocument
 from proofs.drive.examples import Replay
 from proofs.drive.replay import Comparison, Replayed
 from proofs.results.outcome import Checked, Outcome
 from proofs.results.violation import Violation, of_function, of_loop
 from proofs.search.functions.present import print_finding
-from spec.functions.case_files import finding_to_json
+from spec.claims.assumptions import assumption
+from spec.claims.texts import FUNCTION_CLAIMS, LOOP_CLAIMS
+from spec.functions.case_files import Document, finding_to_json
+from spec.functions.cases import BookCase
 from spec.functions.findings import Finding
 from spec.record.document import finding_to_json as loop_finding_to_json
 from spec.record.run_findings import LoopFinding
@@ -22,6 +26,26 @@ from spec.verdict import Verdict
 
 _LONGEST_VALUE = 160
 """Characters of a value that is shown; files hold it whole."""
+
+
+def print_broken_assumptions(document: AnyDocument) -> None:
+    """Print each assumption that what the file holds breaks, and the claims that rest on it."""
+    for name in broken_assumptions(document):
+        texts = FUNCTION_CLAIMS if isinstance(document, Document) else LOOP_CLAIMS
+        resting = [claim for claim, text in texts.items() if name in text.assumptions]
+        print_lines(
+            f"outside the assumption {name}: {assumption(name).sentence}. Here that is not so, "
+            f"and claims that rest on it may break on a right engine: {', '.join(resting)}"
+        )
+
+
+def broken_assumptions(document: AnyDocument) -> tuple[str, ...]:
+    """Ids of the assumptions that a case or a scenario breaks."""
+    if isinstance(document, Document):
+        case = document.case
+        is_broken = isinstance(case, BookCase) and not case.content_is_hashed
+        return ("hash-is-content",) if is_broken else ()
+    return document.scenario.broken_assumptions
 
 
 def print_replayed(replayed: Replayed) -> None:

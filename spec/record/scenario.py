@@ -160,6 +160,16 @@ class Scenario:
                     return False
         return True
 
+    @property
+    def broken_assumptions(self) -> tuple[str, ...]:
+        """Ids of the assumptions in :mod:`spec.claims.assumptions` that the scenario breaks."""
+        broken = {
+            "hash-is-content": not self.content_is_hashed,
+            "scheduler-looks-as-far": self.config.scheduler_lookahead
+            < self.config.gather_lookahead,
+        }
+        return tuple(name for name, is_broken in broken.items() if is_broken)
+
     def validate(self) -> None:
         """Check that an engine could be given the scenario, and that its settings are legal.
 

@@ -508,3 +508,24 @@ def test_a_recorded_run_is_judged_as_it_stands(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(file), "--device", "none"])
     assert "recorded, but did not show again" not in result.output
     assert "REFUTED" not in result.output
+
+
+def test_a_run_outside_an_assumption_says_so_before_its_verdict(tmp_path: Path) -> None:
+    """Wrong: a right engine looks refuted, and nobody says that the file breaks an assumption."""
+    first = ScenarioRequest(3, (Feature(0, 3, "X"),), contents=("red",))
+    unlike = replace(SCENARIO, requests=(first, replace(first, contents=("blue",), arrival=1)))
+    file = tmp_path / "unlike.json"
+    file.write_text(dumps_scenario(unlike))
+    lines = CliRunner().invoke(main, ["replay", str(file), "--runner", "V1"]).output.splitlines()
+    outside = next(i for i, line in enumerate(lines) if "outside the assumption" in line)
+    verdict = next(i for i, line in enumerate(lines) if line.startswith("V1: "))
+    assert outside < verdict
+    assert "hash-is-content" in lines[outside]
+    assert "fresh-tensor" in lines[outside]
+
+
+def test_a_run_within_all_assumptions_names_none(tmp_path: Path) -> None:
+    """Wrong: a reader learns to skip the line that matters."""
+    file = tmp_path / "alike.json"
+    file.write_text(dumps_scenario(SCENARIO))
+    assert "assumption" not in CliRunner().invoke(main, ["replay", str(file)]).output

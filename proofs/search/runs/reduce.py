@@ -347,13 +347,10 @@ def reduce_scenario(
 def _broken_assumptions(scenario: Scenario) -> frozenset[str]:
     """What the scenario takes back of what claims rest on; a reduction must not add to it."""
     config = scenario.config
-    broken = {
-        "hash-is-content": not scenario.content_is_hashed,
-        "scheduler-looks-as-far": config.scheduler_lookahead < config.gather_lookahead,
-        "drafts reach as far as the shift": config.num_speculative_tokens
-        < config.scheduler_lookahead,
-    }
-    return frozenset(name for name, is_broken in broken.items() if is_broken)
+    broken = frozenset(scenario.broken_assumptions)
+    if config.num_speculative_tokens < config.scheduler_lookahead:
+        broken |= {"drafts reach as far as the shift"}
+    return broken
 
 
 def _is_legal(scenario: Scenario) -> bool:
