@@ -1,7 +1,8 @@
 """What the command draws: by number, each from a seed of its own, so that one can be drawn alone.
 
 Most draws keep every assumption. A few break one on purpose, so that what an engine owes even then
-is put to the test; there, only the claims that do not rest on the assumption are judged.
+is put to the test; there, only the claims that do not rest on the assumption are judged. None rests
+on a hash having one row count: an engine sees the other count and refuses its request.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ _BREAKING: Mapping[int, Assumption] = {
 }
 """Of each so many draws, those that break an assumption."""
 
-_JUDGED_WITHOUT: Mapping[Assumption, frozenset[str]] = {
-    # The other rows are refused; what is left must be as sound as ever.
-    "hash-has-one-row-count": frozenset({"slots-conserved", "worker-bounded", "fresh-tensor"}),
+_JUDGED_WITHOUT: Mapping[Assumption, frozenset[str] | None] = {
+    # The other rows are refused; what is left must be as sound as ever, under every claim.
+    "hash-has-one-row-count": None,
     # The only way to a miss inside the processed range on an engine without another fault.
     "scheduler-looks-as-far": frozenset({"interior-miss-raises"}),
 }
+"""The claims that are judged where an assumption is broken; all of them where there is no set."""
 
 
 @dataclass(frozen=True)
