@@ -19,7 +19,7 @@ from proofs.search.functions import strategies
 from spec.claims.texts import FUNCTION_CLAIMS
 from spec.functions.cases import BookCase, BookOperation, Case, FreeCase, GatherCase, RowRangeCase
 from spec.functions.findings import Finding
-from spec.functions.monitor import check, check_runners_agree
+from spec.monitor.functions.observed import check, check_runners_agree
 from spec.record.feature import Feature
 from tests.support.chromium import NO_BROWSER, chromium
 from tests.support.sharing_out import WholeFiles, longest_first

@@ -3,7 +3,7 @@
 The monitor recomputes everything from raw observations: ranges, row identities, calls of the book.
 It reads no verdict, no miss flag and no slots that the target added up. ``runners-agree`` needs two
 traces and has a function of its own, :func:`compare_runners`; ``window-exact``
-and ``row-range-exact`` are about functions (:mod:`spec.functions.monitor`).
+and ``row-range-exact`` are about functions (:mod:`spec.monitor.functions.observed`).
 """
 
 from __future__ import annotations

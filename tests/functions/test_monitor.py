@@ -22,7 +22,6 @@ from spec.functions.cases import (
     WindowCase,
 )
 from spec.functions.gather import InteriorMiss, expected_gather
-from spec.functions.monitor import check, check_runners_agree, in_common_domain
 from spec.functions.observations import (
     Answer,
     BookObservation,
@@ -36,6 +35,7 @@ from spec.functions.observations import (
     RowIdentity,
     request_name,
 )
+from spec.monitor.functions.observed import check, check_runners_agree, in_common_domain
 from spec.record.feature import Feature
 from spec.record.steps import ErrorSeen
 from spec.rules.free import reference_may_go

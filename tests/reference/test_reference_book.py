@@ -15,7 +15,7 @@ from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRang
 from impl.targets.functions import ReferenceTarget
 from proofs.search.functions.strategies import book_cases, encoder_decoder_book_cases, free_cases
 from spec.functions.cases import BookCase
-from spec.functions.monitor import check
+from spec.monitor.functions.observed import check
 from spec.rules import free
 
 

@@ -22,7 +22,7 @@ from proofs.search.functions.strategies import gather_cases
 from spec.claims.texts import function_claim
 from spec.functions.cases import GatherCase
 from spec.functions.gather import InteriorMiss, expected_gather, read_features
-from spec.functions.monitor import check, check_runners_agree, in_common_domain
+from spec.monitor.functions.observed import check, check_runners_agree, in_common_domain
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]
 HIDDEN_SIZES = st.sampled_from([2, 3, 16])

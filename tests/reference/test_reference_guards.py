@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from impl.reference.scheduling import guards
 from impl.targets.functions import ReferenceTarget
 from proofs.search.functions.strategies import row_range_cases, window_cases
-from spec.functions.monitor import check
+from spec.monitor.functions.observed import check
 from spec.rules import chunk_ends, free, geometry, tolerance
 
 NUMBERS = st.integers()

@@ -23,8 +23,8 @@ from proofs.source.passes.scheduling_scenario import SchedulingShape
 from spec.errors import InputError
 from spec.functions.case_files import finding_to_json
 from spec.functions.findings import finding
-from spec.functions.monitor_scheduling import check_scheduling
 from spec.functions.scheduling_cases import BookEntry, SchedulingCase
+from spec.monitor.functions.scheduled_passes import check_scheduling
 from spec.record.feature import Feature
 from spec.verdict import Verdict
 from tests.recorders.record_releases import recorded

@@ -106,7 +106,7 @@ import json, sys
 from impl.tensors import TensorSettings
 from impl.vllm.launch.source import cache_folder, unpacked
 from impl.vllm.functions.target import VllmTarget
-from spec.functions.monitor import check
+from spec.monitor.functions.observed import check
 from spec.functions.case_files import finding_to_json, loads
 
 target = VllmTarget(unpacked(cache_folder(), sys.argv[1]))

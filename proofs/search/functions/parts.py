@@ -13,7 +13,7 @@ from impl.tensors import TensorSettings
 from proofs.search.functions import strategies
 from spec.functions.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
-from spec.functions.monitor import check, check_runners_agree
+from spec.monitor.functions.observed import check, check_runners_agree
 
 CheckedPart: TypeAlias = (
     Part | Literal["V1 with V2", "free past the prompt", "book of unlike contents"]

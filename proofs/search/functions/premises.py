@@ -17,8 +17,8 @@ from spec.functions.cases import (
     WindowCase,
 )
 from spec.functions.gather import Gathered, InteriorMiss, expected_gather, read_features
-from spec.functions.monitor import in_common_domain
 from spec.functions.observations import Answer
+from spec.monitor.functions.observed import in_common_domain
 from spec.record.feature import Feature
 from spec.rules.geometry import meets
 

@@ -17,8 +17,8 @@ from spec.functions.cases import (
     WindowCase,
 )
 from spec.functions.findings import Finding
-from spec.functions.monitor import check
 from spec.functions.observations import Observation
+from spec.monitor.functions.observed import check
 from spec.record.scenario import Scenario
 
 

@@ -25,7 +25,7 @@ from proofs.symbolic.tree import Tree
 from spec.claims.texts import function_claim
 from spec.functions.cases import BookCase, Case
 from spec.functions.findings import Finding
-from spec.functions.monitor_book import check_book
+from spec.monitor.functions.book_operations import check_book
 from spec.record.feature import Feature
 
 CLAIMS = (

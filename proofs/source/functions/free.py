@@ -22,7 +22,7 @@ from proofs.symbolic.tree import Tree, denote, leaves
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, FreeCase, Progress
 from spec.functions.findings import Finding
-from spec.functions.monitor_free import check_free
+from spec.monitor.functions.free_moments import check_free
 from spec.record.feature import Feature
 from spec.rules.free import (
     cannot_be_read_from,

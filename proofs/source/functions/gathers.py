@@ -21,7 +21,7 @@ from proofs.symbolic.tree import denote, leaves
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, EncoderOutput, GatherCase, GatherRequest
 from spec.functions.findings import Finding
-from spec.functions.monitor import check_gather
+from spec.monitor.functions.observed import check_gather
 from spec.record.feature import Feature
 from spec.rules.tolerance import miss_tolerated_v1, miss_tolerated_v2
 from spec.verdict import Verdict

@@ -21,7 +21,7 @@ from proofs.symbolic.tree import Tree
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
-from spec.functions.monitor import check_row_range, check_window
+from spec.monitor.functions.observed import check_row_range, check_window
 from spec.record.feature import Feature
 from spec.rules.geometry import meets, selected_by_window_search
 

@@ -28,8 +28,8 @@ from proofs.source.passes.scheduling_scenario import (
 from proofs.symbolic.integers import NotModelled, SymbolicInt
 from spec.functions.cases import AnyCase
 from spec.functions.findings import Finding
-from spec.functions.monitor_scheduling import check_scheduling
 from spec.functions.scheduling_cases import BookEntry, SchedulingCase
+from spec.monitor.functions.scheduled_passes import check_scheduling
 from spec.record.feature import Feature
 
 _ASSUMPTIONS = ("features-sorted-disjoint", "features-not-empty", "hash-is-content")

@@ -10,8 +10,8 @@ from proofs.source.passes.scheduling_scenario import SchedulingScenario, Schedul
 from proofs.symbolic.integers import term
 from spec.algebra import and_, implies, ite, or_
 from spec.claims import predicates as claims
-from spec.functions.monitor_scheduling import DRAFT_LOOKAHEAD
 from spec.functions.observations import SchedulingObservation, SchedulingPass
+from spec.monitor.functions.scheduled_passes import DRAFT_LOOKAHEAD
 from spec.rules import geometry
 
 _ON_ROWS = ("target-resident", "drafter-resident-or-boundary", "need-agrees", "no-error")

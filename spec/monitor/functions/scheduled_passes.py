@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spec.claims import predicates as claims
+from spec.claims.predicates import Chunk
 from spec.functions.findings import Finding, finding
 from spec.functions.observations import SchedulingObservation, SchedulingPass
 from spec.functions.scheduling_cases import SchedulingCase
@@ -86,19 +88,22 @@ def _answers(case: SchedulingCase, seen: SchedulingPass) -> str:
     return f"hit {names(seen.hits)}, chosen {names(seen.chosen)}, refused {names(seen.refused)}"
 
 
-def _processed_end(seen: SchedulingPass) -> int:
-    return seen.num_computed_tokens + seen.num_scheduled_tokens
+def _chunk(case: SchedulingCase, seen: SchedulingPass) -> Chunk:
+    """What the pass runs; where the scheduler does not look ahead, no drafter is judged."""
+    start = seen.num_computed_tokens
+    look_ahead = DRAFT_LOOKAHEAD if case.scheduler_shift >= DRAFT_LOOKAHEAD else 0
+    return Chunk(start, start + seen.num_scheduled_tokens, look_ahead)
 
 
 def _check_residency(
     case: SchedulingCase, index: int, seen: SchedulingPass, target: str
 ) -> Iterator[Finding]:
     present = {identifier for identifier, _ in seen.book.references}
-    start, end = seen.num_computed_tokens, _processed_end(seen)
+    chunk = _chunk(case, seen)
+    start, end, _ = chunk
     for feature in case.features:
-        if feature.identifier in present:
-            continue
-        if feature.has_row_in(start, end):
+        resident = feature.identifier in present
+        if not claims.target_resident(feature, chunk, resident):
             yield finding(
                 "target-resident",
                 case,
@@ -108,11 +113,7 @@ def _check_residency(
                 target=target,
                 mechanism="an item in the range is neither hit nor chosen",
             )
-        if (
-            case.scheduler_shift >= DRAFT_LOOKAHEAD
-            and feature.offset < end
-            and feature.has_row_in(start + DRAFT_LOOKAHEAD, end + DRAFT_LOOKAHEAD)
-        ):
+        if chunk.look_ahead and not claims.drafter_resident_or_boundary(feature, chunk, resident):
             yield finding(
                 "drafter-resident-or-boundary",
                 case,
@@ -128,15 +129,20 @@ def _check_residency(
 def _check_need(
     case: SchedulingCase, index: int, seen: SchedulingPass, target: str
 ) -> Iterator[Finding]:
-    start, end = seen.num_computed_tokens, _processed_end(seen)
-    ahead = DRAFT_LOOKAHEAD if case.scheduler_shift >= DRAFT_LOOKAHEAD else 0
+    chunk = _chunk(case, seen)
+    start, end, look_ahead = chunk
+    # The pass had the tokens that were asked for, and what the scheduler looks ahead.
+    least, most = seen.num_asked_tokens, seen.num_asked_tokens + case.scheduler_shift
+    search_ended = False
     for number, feature in enumerate(case.features):
-        if feature.has_row_in(start, end + ahead) and not _was_asked_for(case, seen, number):
+        if case.whole_items and claims.cut_before_whole_item(feature, start, least, most):
+            search_ended = search_ended or bool(claims.is_at_boundary(feature, chunk))
+        if not claims.need_agrees(feature, chunk, _was_asked_for(case, seen, number), search_ended):
             yield finding(
                 "need-agrees",
                 case,
-                observed=f"pass {index} reads {feature.describe()} in [{start},{end + ahead}), "
-                f"{_answers(case, seen)}",
+                observed=f"pass {index} reads {feature.describe()} in "
+                f"[{start},{end + look_ahead}), {_answers(case, seen)}",
                 expected="every item that is read was hit, chosen, a duplicate, refused, or cut "
                 "off as a whole",
                 target=target,
@@ -149,8 +155,7 @@ def _was_asked_for(case: SchedulingCase, seen: SchedulingPass, number: int) -> b
     repeated = any(
         case.features[i].identifier == feature.identifier for i in seen.chosen if i < number
     )
-    asked = number in (*seen.hits, *seen.chosen, *seen.duplicates, *seen.refused) or repeated
-    return asked or _is_cut_whole(case, seen, feature)
+    return number in (*seen.hits, *seen.chosen, *seen.duplicates, *seen.refused) or repeated
 
 
 def _is_cut_whole(case: SchedulingCase, seen: SchedulingPass, feature: Feature) -> bool:
@@ -163,9 +168,10 @@ def _is_cut_whole(case: SchedulingCase, seen: SchedulingPass, feature: Feature) 
 def _check_whole(
     case: SchedulingCase, index: int, seen: SchedulingPass, target: str
 ) -> Iterator[Finding]:
-    start, end = seen.num_computed_tokens, _processed_end(seen)
+    chunk = _chunk(case, seen)
+    start, end, _ = chunk
     for feature in case.features:
-        if case.whole_items and start <= feature.offset < end < feature.end:
+        if case.whole_items and not claims.item_whole(feature, chunk):
             yield finding(
                 "item-whole",
                 case,
@@ -197,9 +203,12 @@ def _check_slots(
     rows = rows_by_identifier(case.features)
     rows |= {entry.identifier: entry.num_rows for entry in case.entries}
     book = seen.book
-    free = case.cache_size - sum(rows[name] for name, _ in book.references)
-    freeable = case.cache_size - sum(rows[name] for name, holders in book.references if holders)
-    if (book.num_free_slots, book.num_freeable_slots) != (free, freeable) or free < 0:
+    occupied = sum(rows[name] for name, _ in book.references)
+    referenced = sum(rows[name] for name, holders in book.references if holders)
+    free, freeable = case.cache_size - occupied, case.cache_size - referenced
+    if not claims.slots_conserved(
+        book.num_free_slots, book.num_freeable_slots, occupied, referenced, case.cache_size
+    ):
         yield finding(
             "slots-conserved",
             case,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spec.claims.predicates import slots_conserved
 from spec.functions.cases import BookCase, FreeCase
 from spec.functions.findings import Finding, finding
 from spec.functions.observations import BookState
@@ -45,18 +46,17 @@ def wrong_slots(
         cache_size: capacity (rows).
         occupied: rows of everything in the book.
         referenced: those of them that are referenced.
-        book: what the target reports.
+        book: what the target reports; an encoder-decoder book counts no freeable slots.
     """
     free, freeable = cache_size - occupied, cache_size - referenced
+    reported = freeable if book.num_freeable_slots is None else book.num_freeable_slots
+    if slots_conserved(book.num_free_slots, reported, occupied, referenced, cache_size):
+        return None
     if book.num_freeable_slots is None:
-        if free >= 0 and book.num_free_slots == free:
-            return None
         return (
             f"free {book.num_free_slots} of {cache_size}",
             f"free {free} of {cache_size}: {occupied} rows are occupied",
         )
-    if free >= 0 and (book.num_free_slots, book.num_freeable_slots) == (free, freeable):
-        return None
     return (
         f"free {book.num_free_slots}, freeable {book.num_freeable_slots} of {cache_size}",
         (

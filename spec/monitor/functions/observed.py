@@ -7,6 +7,7 @@ claims and not again as missing rows.
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.functions.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.functions.findings import Finding, finding
 from spec.functions.gather import (
@@ -16,8 +17,6 @@ from spec.functions.gather import (
     expected_gather,
     read_features,
 )
-from spec.functions.monitor_book import check_book
-from spec.functions.monitor_free import check_free
 from spec.functions.observations import (
     BookObservation,
     FreeObservation,
@@ -26,6 +25,8 @@ from spec.functions.observations import (
     RangeObservation,
     RowIdentity,
 )
+from spec.monitor.functions.book_operations import check_book
+from spec.monitor.functions.free_moments import check_free
 from spec.rules.geometry import count_rows_before, meets
 
 
@@ -115,8 +116,9 @@ def _unexpected_error(
     error = observation.error
     assert error is not None
     seen = f"{error.type}: {error.message}"
-    for read in _boundary_misses(reads):
-        if not error.names(read.spec.identifier):
+    for read in reads:
+        raises = error.names(read.spec.identifier)
+        if claims.boundary_miss_tolerated(read.boundary, read.resident, raises):
             continue
         return finding(
             "boundary-miss-tolerated",

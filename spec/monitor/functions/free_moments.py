@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.functions.cases import FreeCase, Progress
 from spec.functions.findings import Finding, finding
 from spec.functions.observations import FreeMoment, FreeObservation
-from spec.functions.slots import require_complete, slots_finding, wrong_entry_slots, wrong_slots
+from spec.monitor.functions.slots import (
+    require_complete,
+    slots_finding,
+    wrong_entry_slots,
+    wrong_slots,
+)
 from spec.record.feature import rows_by_identifier
-from spec.rules.free import cannot_be_read_from, may_drop_encoder_decoder_reference
 
 
 def check_free(case: FreeCase, observation: FreeObservation, target: str) -> tuple[Finding, ...]:
@@ -53,15 +58,15 @@ def _check_drops(
     for feature_index in moment.dropped:
         feature = case.features[feature_index]
         if case.is_encoder_decoder:
-            safe = may_drop_encoder_decoder_reference(progress.num_computed_tokens)
+            needed_to, lowest_progress = 1, progress.num_computed_tokens
             wanted = "kept until the first step has run"
         else:
-            safe = cannot_be_read_from(feature.offset, feature.length, floor)
+            needed_to, lowest_progress = feature.end, floor
             wanted = (
                 f"kept while its end {feature.end} is past {progress.num_computed_tokens} computed "
                 f"- {progress.num_drafts_in_flight} drafts in flight = {floor}"
             )
-        if not safe:
+        if not claims.freed_not_needed(True, needed_to, lowest_progress):
             return [
                 finding(
                     "freed-not-needed",
@@ -86,8 +91,11 @@ def _check_still_held(
     floor = progress.num_computed_tokens - progress.num_drafts_in_flight
     references = dict(moment.book.references)
     for feature_index, feature in enumerate(case.features):
-        needed = feature_index not in dropped and feature.has_row_at_or_past(floor)
-        if needed and not references.get(feature.identifier):
+        if not claims.held_until_last_use(
+            taken=feature_index not in dropped,
+            is_needed=feature.has_row_at_or_past(floor),
+            referenced=bool(references.get(feature.identifier)),
+        ):
             return [
                 finding(
                     "held-until-last-use",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.functions.book import SpecBook, SpecEncoderDecoderBook
 from spec.functions.cases import BookCase
 from spec.functions.findings import Finding, finding
 from spec.functions.observations import BookObservation, BookStep, request_name
-from spec.functions.slots import require_complete, slots_finding, wrong_entry_slots, wrong_slots
+from spec.monitor.functions.slots import (
+    require_complete,
+    slots_finding,
+    wrong_entry_slots,
+    wrong_slots,
+)
 
 
 def check_book(case: BookCase, observation: BookObservation, target: str) -> tuple[Finding, ...]:
@@ -84,7 +90,7 @@ def _check_step(
     target: str,
 ) -> list[Finding]:
     references = dict(step.book.references)
-    live = [name for name in step.notices if name in references]
+    live = [n for n in step.notices if not claims.evicted_not_live(True, n in references)]
     if live:
         return [
             finding(
@@ -98,7 +104,14 @@ def _check_step(
         ]
     for name, entry in book.entries.items():
         holders = {request_name(request) for request, _ in entry.occurrences}
-        lost = sorted(holders - set(references.get(name, ())))
+        holding = set(references.get(name, ()))
+        lost = sorted(
+            holder
+            for holder in holders
+            if not claims.held_until_last_use(
+                taken=True, is_needed=True, referenced=holder in holding
+            )
+        )
         if name in references and lost:
             return [
                 finding(
@@ -110,7 +123,9 @@ def _check_step(
                     mechanism="entry unreferenced before its last taken occurrence",
                 )
             ]
-        kept = sorted(set(references.get(name, ())) - holders)
+        kept = sorted(
+            holder for holder in holding if not claims.released(holder not in holders, held=True)
+        )
         if kept:
             return [
                 finding(
