@@ -19,7 +19,6 @@ from proofs.commands.options import (
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.jobs.ending import PlainCommand
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.report.ready.target_info import TargetInfo
 from proofs.results.document import results_of
 from proofs.results.publish import MachineFiles, publish
 from proofs.run.targets import NamedTargets
@@ -130,12 +129,7 @@ def check(
     if files.folder is not None:
         from proofs.dossiers.runs import report_functions
 
-        info: TargetInfo = {
-            "name": report.target,
-            "release": choice.release,
-            "source": choice.source,
-        }
-        sections = report_functions(report.findings, files.folder, info)
+        sections = report_functions(report.findings, files.folder, origin)
     results = results_of(
         "check-functions",
         [checked_functions(report, origin.package, **origin.named)],

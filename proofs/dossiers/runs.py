@@ -14,11 +14,10 @@ from proofs.drive.examples import Replay
 from proofs.drive.origin import Origin
 from proofs.report.near.rerun import reference_rerun, vllm_reruns
 from proofs.report.pages.account import Evidence
-from proofs.report.pages.dossier import write_function_reports
-from proofs.report.pages.folders import RerunFor, folder_name, write_run_reports
+from proofs.report.pages.function_report import write_function_reports
 from proofs.report.pages.index import Written, write_index
 from proofs.report.pages.reproduce import Links
-from proofs.report.ready.target_info import TargetInfo, digest_of
+from proofs.report.pages.run_report import RerunFor, folder_name, write_run_reports
 from proofs.run.targets import VllmName
 from proofs.search.runs.results import LoopCounterexample
 from spec.functions.findings import Finding
@@ -232,30 +231,23 @@ def _written_functions(replays: Sequence[Replay], folder: Path) -> list[Written]
         for found in one.findings
         if isinstance(found, Finding)
     }
-    origin = replays[0].origin
-    info: TargetInfo = {
-        "name": origin.target,
-        "release": origin.release,
-        "source": origin.source,
-    }
-    return write_function_reports(list(findings.values()), folder, info)
+    return write_function_reports(list(findings.values()), folder, replays[0].origin)
 
 
-def report_functions(findings: Sequence[Finding], folder: Path, info: TargetInfo) -> list[str]:
+def report_functions(findings: Sequence[Finding], folder: Path, origin: Origin) -> list[str]:
     """Write a report on each violation by a function, if any; the texts for a pull request.
 
     Args:
         findings: the violations.
         folder: where the reports go.
-        info: the target they were found on.
+        origin: what they were found on.
 
     Raises:
         InputError: a file cannot be written.
     """
     if not findings:
         return []
-    written = write_function_reports(findings, folder, info)
-    return finish(written, Origin(info["name"], digest=digest_of(info)), folder)
+    return finish(write_function_reports(findings, folder, origin), origin, folder)
 
 
 def _rerun_for(

@@ -21,10 +21,9 @@ from proofs.drive.origin import Origin, vllm_origin
 from proofs.drive.source_run import source_run
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.report.pages.account import NO_EVIDENCE, Evidence
-from proofs.report.pages.dossier import write_function_reports
+from proofs.report.pages.function_report import write_function_reports
 from proofs.report.pages.index import Written
-from proofs.report.pages.pass_page import write_pass_report
-from proofs.report.ready.target_info import TargetInfo
+from proofs.report.pages.pass_report import write_pass_report
 from proofs.run.targets import VllmName
 from proofs.search.runs.results import LoopCounterexample
 from proofs.source.check import SourceReport, SourceResult
@@ -76,15 +75,10 @@ def report_source(report: SourceReport, source: Source, folder: Path) -> list[st
             run until then, have their pages.
     """
     origin = vllm_origin(VllmName(source))
-    info: TargetInfo = {
-        "name": report.release,
-        "release": source.release,
-        "source": origin.source,
-    }
     refuted = [(r, r.finding) for r in report.results if r.finding is not None]
     on_passes = [one for one in refuted if isinstance(one[1].case, (SchedulingCase, Scenario))]
     functions = [finding for result, finding in refuted if (result, finding) not in on_passes]
-    written = write_function_reports(functions, folder, info)
+    written = write_function_reports(functions, folder, origin)
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
     found, was_interrupted = _drive(on_passes, source)

@@ -455,7 +455,7 @@ def test_a_line_names_the_target_whatever_its_path(tmp_path: Path) -> None:
     finding = LoopFinding("runners-agree", 0, None, None, "this", "that", "made up")
     test, replay = reproduce(origin, finding, "V1", Links())
     assert test.endswith("python -m pytest test_repro.py")
-    assert test.startswith("PYTHONPATH='")
+    assert test.startswith("PYTHONPATH=\"$(residency vllm fetch --source '")
     assert "--scheduler-class x.y:Z --runner both" in replay
     assert f"""--source '{folder}'""".replace("'c'", "'\"'\"'c'") in replay
     (only,) = reproduce(Origin("reference"), finding, "V2", Links(test=None))

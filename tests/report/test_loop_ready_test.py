@@ -16,11 +16,10 @@ from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.drive.origin import Origin
 from proofs.report.pages.account import account_of
-from proofs.report.pages.folders import write_reports
-from proofs.report.pages.loop_page import loop_page
 from proofs.report.pages.reproduce import Links
-from proofs.report.ready.loop import has_loop_ready_test, loop_ready_test
+from proofs.report.pages.run_report import run_page, write_run_reports
 from proofs.report.ready.reach import needed_settings, reach_of_scenario
+from proofs.report.ready.run import has_loop_ready_test, loop_ready_test
 from proofs.report.text.literals import LINE_LENGTH
 from proofs.run.record import record
 from proofs.search.runs.results import LoopCounterexample
@@ -36,6 +35,7 @@ from tests.support.html_pages import text_of
 from tests.support.ready_runs import run_ready_tests
 from tests.support.vllm_found_faults import FOUND
 from tests.support.vllm_loop_faults import RECORDED
+from tests.support.written_reports import write_all
 
 READY = tuple(claim.id for claim in LOOP_CLAIMS.values() if has_loop_ready_test(claim.id))
 
@@ -177,7 +177,7 @@ def test_the_report_tells_each_pass_up_to_the_fault() -> None:
     """Whoever cannot follow the run in small integers has no reason to believe the test."""
     finding, trace = stalled()
     account = account_of(*on_vllm(finding, trace))
-    text = text_of(loop_page(account, Links()))
+    text = text_of(run_page(account, Links()))
     assert finding.loop is not None
     for index in range(finding.loop[0] + 1):
         assert f"Pass {index}: " in text
@@ -197,7 +197,8 @@ def test_a_finding_gets_a_page_and_a_test_where_there_is_one(tmp_path: Path) -> 
     finding, trace = stalled()
     example, origin = on_vllm(finding, trace)
     other = replace(example, finding=replace(finding, claim="counts-agree"), runners=("V1",))
-    written = write_reports([example, other], origin, tmp_path, lambda _: None)
+    reports = write_run_reports([example, other], origin, tmp_path, lambda _: None)
+    written = write_all(reports, tmp_path, origin)
     with_test = tmp_path / f"no-stall-{finding.fingerprint}"
     without = tmp_path / f"counts-agree-{other.finding.fingerprint}"
     names = {"report.html", "report.md", "trace.json", "trace.itf.json", "scenario.json"}

@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from impl.vllm.launch.source import cache_folder, unpacked
-from proofs.report.pages.dossier import Dossier, write_dossier, write_dossiers
+from proofs.drive.origin import Origin
+from proofs.report.pages.function_report import (
+    FunctionReport,
+    write_function_report,
+    write_function_reports,
+)
 from proofs.report.picture.case_text import picture
 from proofs.report.ready.reach import reach_of
-from proofs.report.ready.target_info import TargetInfo
 from proofs.report.text.literals import LINE_LENGTH, printable, python_literal, python_string
 from spec.claims.assumptions import ASSUMPTIONS
 from spec.claims.texts import FUNCTION_CLAIMS, FunctionClaim
@@ -34,9 +38,10 @@ from spec.functions.cases import (
 from spec.functions.findings import Finding, finding
 from spec.record.feature import Feature
 from tests.support.html_pages import parsed, text_of
+from tests.support.written_reports import write_all
 
-VLLM: TargetInfo = {"name": "vllm 0.23.0", "release": "0.23.0", "source": None}
-REFERENCE: TargetInfo = {"name": "reference", "release": None, "source": None}
+VLLM = Origin("vllm 0.23.0", release="0.23.0", package=Path("vllm"))
+REFERENCE = Origin("reference")
 
 HOSTILE = 'a"b\'c"""\\ \n`|<script>{{x}}{% if %}\u2028é😀[x](http://x)'
 LONG = "h" * 70
@@ -100,7 +105,7 @@ def made_up(claim: str, case: AnyCase, part: str, mechanism: str = "made up") ->
         case,
         observed=f"AssertionError: Encoder cache miss for {HOSTILE}.",
         expected=f"rows [{HOSTILE}.1]",
-        target=f"{VLLM['name']} {part}",
+        target=f"{VLLM.target} {part}",
         mechanism=mechanism,
     )
 
@@ -135,14 +140,15 @@ def findings() -> list[Finding]:
 
 
 @pytest.fixture(scope="module")
-def dossiers(tmp_path_factory: pytest.TempPathFactory) -> list[Dossier]:
+def dossiers(tmp_path_factory: pytest.TempPathFactory) -> list[FunctionReport]:
     folder = tmp_path_factory.mktemp("dossiers")
     return [
-        write_dossier(each, folder / str(number), VLLM) for number, each in enumerate(findings())
+        write_function_report(each, folder / str(number), VLLM)
+        for number, each in enumerate(findings())
     ]
 
 
-def test_every_finding_has_a_page_a_test_and_its_case(dossiers: list[Dossier]) -> None:
+def test_every_finding_has_a_page_a_test_and_its_case(dossiers: list[FunctionReport]) -> None:
     """A finding whose case is lost cannot be replayed."""
     for each, dossier in zip(findings(), dossiers, strict=True):
         document = load(dossier.case)
@@ -152,7 +158,7 @@ def test_every_finding_has_a_page_a_test_and_its_case(dossiers: list[Dossier]) -
         assert {path.name for path in dossier.paths} == names
 
 
-def test_no_identifier_breaks_a_ready_test(dossiers: list[Dossier]) -> None:
+def test_no_identifier_breaks_a_ready_test(dossiers: list[FunctionReport]) -> None:
     """An identifier that ends a string would run as code in somebody else's test suite."""
     for dossier in dossiers:
         assert dossier.test is not None
@@ -171,7 +177,9 @@ def test_no_identifier_breaks_a_ready_test(dossiers: list[Dossier]) -> None:
 
 def test_identifiers_reach_the_ready_test_unchanged(tmp_path: Path) -> None:
     """A test with another identifier than the case's would test another case."""
-    ready = write_dossier(made_up("interior-miss-raises", MISSING, "V1"), tmp_path, VLLM).test
+    ready = write_function_report(
+        made_up("interior-miss-raises", MISSING, "V1"), tmp_path, VLLM
+    ).test
     assert ready is not None
     strings = {
         node.value
@@ -181,7 +189,7 @@ def test_identifiers_reach_the_ready_test_unchanged(tmp_path: Path) -> None:
     assert HOSTILE in strings
 
 
-def test_no_identifier_breaks_a_page(dossiers: list[Dossier]) -> None:
+def test_no_identifier_breaks_a_page(dossiers: list[FunctionReport]) -> None:
     """An identifier must not end a table row or a fence, nor start a tag or a link."""
     for dossier in dossiers:
         text = dossier.markdown.read_text(encoding="utf-8")
@@ -194,7 +202,7 @@ def test_no_identifier_breaks_a_page(dossiers: list[Dossier]) -> None:
         assert all(line.count("|") == 3 for line in rows)
 
 
-def test_no_identifier_breaks_a_page_for_the_browser(dossiers: list[Dossier]) -> None:
+def test_no_identifier_breaks_a_page_for_the_browser(dossiers: list[FunctionReport]) -> None:
     """The same for the page that is opened in a browser: its elements are ours alone."""
     for each, dossier in zip(findings(), dossiers, strict=True):
         page = dossier.page.read_text(encoding="utf-8")
@@ -210,7 +218,7 @@ def test_no_identifier_breaks_a_page_for_the_browser(dossiers: list[Dossier]) ->
             assert f'href="{path.name}"' in page
 
 
-def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[Dossier]) -> None:
+def test_a_ready_test_says_whether_defaults_reach_the_fault(dossiers: list[FunctionReport]) -> None:
     """A maintainer asks this first."""
     for each, dossier in zip(findings(), dossiers, strict=True):
         assert dossier.test is not None
@@ -232,7 +240,7 @@ def test_two_faults_of_one_claim_do_not_overwrite_each_other(tmp_path: Path) -> 
     second = made_up(
         "rows-exact", FUNCTION_CLAIMS["rows-exact"].witness, "V1", "merged embeddings differ"
     )
-    written = write_dossiers([first, second], tmp_path, VLLM)
+    written = write_all(write_function_reports([first, second], tmp_path, VLLM), tmp_path, VLLM)
     assert len(set(written)) == 2 * 4 + 1
     assert written[-1] == tmp_path / "index.html"
     index = written[-1].read_text(encoding="utf-8")
@@ -246,7 +254,7 @@ def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
     breaking = ASSUMPTIONS["hash-is-content"].on_functions
     assert breaking is not None
     each = made_up("slots-conserved", breaking.case, "book of unlike contents")
-    dossier = write_dossier(each, tmp_path, VLLM)
+    dossier = write_function_report(each, tmp_path, VLLM)
     assert dossier.test is not None
     text = dossier.markdown.read_text()
     assert text.splitlines()[2].startswith("Only without the assumption `hash-is-content` (an ")
@@ -258,12 +266,12 @@ def test_a_case_that_breaks_an_assumption_says_so(tmp_path: Path) -> None:
 
 
 def test_a_page_names_the_code_and_links_the_numbers(
-    dossiers: list[Dossier], tmp_path: Path
+    dossiers: list[FunctionReport], tmp_path: Path
 ) -> None:
     """A reviewer of vLLM knows its classes and pull requests, not the names of our parts."""
     part = "encoder_decoder_book"
     made = made_up("slots-conserved", ENCODER_DECODER_BOOK, part)
-    dossier = write_dossier(made, tmp_path, VLLM)
+    dossier = write_function_report(made, tmp_path, VLLM)
     text = dossier.markdown.read_text(encoding="utf-8")
     assert "`EncoderDecoderCacheManager` (vllm 0.23.0 encoder-decoder book)" in text
     assert part not in text.replace(f"conserved_{part}", "")
@@ -293,7 +301,7 @@ def test_the_reference_gets_no_test_for_upstream(tmp_path: Path) -> None:
         target="reference row_range",
         mechanism="rows of an empty range",
     )
-    dossier = write_dossier(each, tmp_path, REFERENCE)
+    dossier = write_function_report(each, tmp_path, REFERENCE)
     assert dossier.test is None
     assert {path.name for path in dossier.paths} == {"report.html", "report.md", "case.json"}
     for page in (dossier.page, dossier.markdown):
@@ -378,7 +386,7 @@ def test_a_literal_means_the_value_and_fits_the_line() -> None:
 
 @pytest.mark.parametrize("release", ["0.23.0", "0.24.0", "0.33.0"])
 def test_ready_tests_pass_the_linter_and_formatter_of_upstream(
-    release: str, dossiers: list[Dossier], tmp_path: Path
+    release: str, dossiers: list[FunctionReport], tmp_path: Path
 ) -> None:
     """A file that fails upstream's own checks cannot be proposed there."""
     source = unpacked(cache_folder(), release)

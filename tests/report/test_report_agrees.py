@@ -16,10 +16,8 @@ from proofs.drive.origin import Origin
 from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import reference_rerun
 from proofs.report.pages.account import Account, account_of
-from proofs.report.pages.folders import write_run_reports
-from proofs.report.pages.loop_page import loop_page
-from proofs.report.pages.markdown import markdown_report
 from proofs.report.pages.reproduce import Links
+from proofs.report.pages.run_report import run_markdown, run_page, write_run_reports
 from proofs.report.ready.reference import reference_test
 from proofs.report.story.timeline import StepRow
 from proofs.report.story.timeline_build import timeline
@@ -166,7 +164,7 @@ def test_a_legend_explains_what_is_there() -> None:
     short = replace(AT_THE_END, config=replace(AT_THE_END.config, encoder_compute_budget=0))
     assert ", E those that the encoder computes" in run_legend(short)
     account = told(never_asked())
-    for text in (markdown_report(account, Links()), loop_page(account, Links())):
+    for text in (run_markdown(account, Links()), run_page(account, Links())):
         assert run_legend(AT_THE_END) in text
         assert "E rows" not in text
         assert "E those" not in text
@@ -185,9 +183,9 @@ def test_a_test_that_needs_this_project_says_so() -> None:
     assert "(from 0)" not in text
     account = account_of_switch("item-split-at-start", example.finding.claim)
     needs = "n this project's environment:"
-    assert needs in markdown_report(account, Links())
-    assert needs in loop_page(account, Links()).replace("&#39;", "'")
-    assert needs not in markdown_report(account, Links(test=None))
+    assert needs in run_markdown(account, Links())
+    assert needs in run_page(account, Links()).replace("&#39;", "'")
+    assert needs not in run_markdown(account, Links(test=None))
 
 
 def test_only_files_that_are_there_are_said_to_be_written(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from proofs.recorded import SCENARIOS
 from proofs.report.near.comparison import compare
 from proofs.report.pages.account import Account, account_of
 from proofs.report.pages.comparison import comparison_lines, comparison_markdown
-from proofs.report.pages.markdown import markdown_report
 from proofs.report.pages.reproduce import Links
+from proofs.report.pages.run_report import run_markdown
 from proofs.report.picture.text_timeline import LEGEND, text_timeline
 from proofs.report.story.timeline_build import timeline
 from proofs.report.text.markup import (
@@ -215,14 +215,12 @@ def renamed(scenario: Scenario, *identifiers: str) -> Scenario:
 
 def test_the_report_is_as_it_was(snapshot: SnapshotAssertion) -> None:
     """The text of a report would change unseen."""
-    assert markdown_report(account(STUCK), Links()) == snapshot
+    assert run_markdown(account(STUCK), Links()) == snapshot
 
 
 def test_items_of_an_encoder_decoder_model_lie_in_no_prompt() -> None:
     """A prompt of 2 tokens that holds [0,4), and an update that goes by the name of its pass."""
-    report = markdown_report(
-        account_of_switch("encoder-decoder-credit", "slots-conserved"), Links()
-    )
+    report = run_markdown(account_of_switch("encoder-decoder-credit", "slots-conserved"), Links())
     lines = report.splitlines()
     assert any("of text, and its encoder takes A[0," in line for line in lines)
     assert any(line.startswith("  encoder ") for line in lines)
@@ -234,7 +232,7 @@ def test_items_of_an_encoder_decoder_model_lie_in_no_prompt() -> None:
 @pytest.mark.parametrize("index", range(0, len(NAMES) - 1, 2))
 def test_no_name_breaks_a_report(index: int) -> None:
     """One odd file name would make the whole comment unreadable, or call people."""
-    report = markdown_report(account(renamed(STUCK, *NAMES[index : index + 2])), Links())
+    report = run_markdown(account(renamed(STUCK, *NAMES[index : index + 2])), Links())
     assert len(report) <= COMMENT_LIMIT
     require_harmless(report, "heading_open")
     assert len(of_type(report, "heading_open")) == 1
@@ -259,7 +257,7 @@ def test_a_hostile_target_breaks_no_report() -> None:
         trace = replace(whole.example.trace, target=f"vllm at /{name}")
         origin = Origin(trace.target, source=Path("/x"), package=Path("/x/vllm"))
         example = replace(whole.example, trace=trace)
-        report = markdown_report(replace(whole, example=example, origin=origin), Links())
+        report = run_markdown(replace(whole, example=example, origin=origin), Links())
         require_harmless(report, "heading_open")
         assert len(of_type(report, "fence")) == 2
 
@@ -277,7 +275,7 @@ def many_items(number: int) -> Scenario:
 
 def test_a_long_run_fits_a_comment() -> None:
     """The site would refuse it."""
-    report = markdown_report(account(many_items(60)), Links())
+    report = run_markdown(account(many_items(60)), Links())
     assert len(report.encode()) <= COMMENT_LIMIT
     assert "left out" in report
     require_harmless(report, "heading_open")

@@ -16,9 +16,8 @@ from impl.faults.scenarios import BOUNDARY_MISSING
 from proofs.drive.origin import Origin
 from proofs.report.pages.account import Account, account_of
 from proofs.report.pages.index import index_page, row_of
-from proofs.report.pages.loop_page import loop_page
-from proofs.report.pages.markdown import markdown_report
 from proofs.report.pages.reproduce import Links
+from proofs.report.pages.run_report import run_markdown, run_page
 from proofs.report.story.focus import MOST_STEPS
 from proofs.report.text.html import CONTENT_POLICY, html_environment
 from proofs.report.text.plain import harmless, isolated, name, shortened
@@ -54,7 +53,7 @@ HOSTILE = (
 
 
 def page_of(account: Account) -> str:
-    return loop_page(account, Links())
+    return run_page(account, Links())
 
 
 def named(first: str, second: str) -> Account:
@@ -359,7 +358,7 @@ def test_no_public_number_stands_alone(name: str) -> None:
     """A reader would not know whose pull request it is, or take it for a number of tokens."""
     (first, *_) = of_switch(name)
     account = account_of_switch(name, first.finding.claim)
-    for text in (page_of(account), markdown_report(account, Links())):
+    for text in (page_of(account), run_markdown(account, Links())):
         # Of a link the address, of the page the style, and the drawings of both.
         left_out = r"<style.*?</style>|<svg.*?</svg>|```text.*?```|https://\S+"
         text = re.sub(left_out, "", text, flags=re.DOTALL)

@@ -26,7 +26,7 @@ from proofs.drive.drive import Wanted, shown_on
 from proofs.drive.from_case import runs_like
 from proofs.drive.origin import Origin
 from proofs.drive.replay import judge_recorded
-from proofs.report.pages.pass_page import write_pass_report
+from proofs.report.pages.pass_report import write_pass_report
 from proofs.report.pages.reproduce import Links
 from proofs.run.record import record
 from proofs.search.runs.results import LoopCounterexample

@@ -10,9 +10,10 @@ from proofs.drive.origin import Origin
 from proofs.report.near.comparison import compare
 from proofs.report.near.rerun import Rerun, reference_rerun
 from proofs.report.pages.comparison import comparison_page
-from proofs.report.pages.dossier import write_dossiers
-from proofs.report.pages.folders import INDEX, folder_name, write_reports
-from proofs.report.pages.pass_page import write_pass_report
+from proofs.report.pages.function_report import write_function_reports
+from proofs.report.pages.index import INDEX
+from proofs.report.pages.pass_report import write_pass_report
+from proofs.report.pages.run_report import folder_name, write_run_reports
 from proofs.run.record import record
 from proofs.run.targets import faults_of
 from proofs.search.runs.results import LoopCounterexample
@@ -27,6 +28,7 @@ from tests.report.test_report import VLLM, WIDE, made_up
 from tests.report.test_report_page import DRIFT, MISS, STUCK, crowded
 from tests.support.hostile_names import NAMES
 from tests.support.report_runs import of_switch, violations
+from tests.support.written_reports import write_all
 
 _TARGET = "</title><b>\u202e`|{{x}} " + "x" * 10_000
 _REPORT_MARK, _PICTURE_MARK = ".strip .mark", ".scroll svg .mark"
@@ -130,7 +132,8 @@ def _rerun(example: LoopCounterexample) -> Rerun | None:
 
 def _reports(folder: Path, *examples: LoopCounterexample) -> list[Written]:
     """The page of each, and the one over all of them."""
-    write_reports(examples, Origin(examples[0].trace.target, seed=0), folder, _rerun)
+    origin = Origin(examples[0].trace.target, seed=0)
+    write_all(write_run_reports(examples, origin, folder, _rerun), folder, origin)
     pages = [folder / folder_name(example) / "report.html" for example in examples]
     reports = [Written(page, _REPORT_MARK, picture=_PICTURE_MARK) for page in pages]
     return [*reports, _index(folder)]
@@ -141,7 +144,7 @@ def _index(folder: Path) -> Written:
 
 
 def _functions(folder: Path, finding: Finding) -> tuple[Written, Written]:
-    write_dossiers([finding], folder, VLLM)
+    write_all(write_function_reports([finding], folder, VLLM), folder, VLLM)
     (page,) = folder.glob("*/report.html")
     return Written(page, "dd.bad", on_first_screen=False), _index(folder)
 

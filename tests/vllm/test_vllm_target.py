@@ -15,8 +15,8 @@ from impl.target import RUNNERS
 from impl.vllm.launch.fetch import CI_RELEASES
 from impl.vllm.launch.load import PATCHES, patches_for
 from impl.vllm.launch.source import cache_folder, unpacked
-from proofs.report.pages.dossier import write_dossier
-from proofs.report.ready.target_info import TargetInfo
+from proofs.drive.origin import Origin
+from proofs.report.pages.function_report import write_function_report
 from spec.claims.assumptions import assumption
 from spec.claims.texts import FUNCTION_CLAIMS
 from spec.functions.case_files import dumps, loads
@@ -202,9 +202,9 @@ def ready_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_release("0.23.0")
     pages, tests = tmp_path_factory.mktemp("pages"), tmp_path_factory.mktemp("ready")
     (tests / "pytest.ini").write_text("[pytest]\n")
-    info: TargetInfo = {"name": "vllm 0.23.0", "release": "0.23.0", "source": None}
+    origin = Origin("vllm 0.23.0", release="0.23.0", package=Path("vllm"))
     for _, _, violation in observed("0.23.0"):
-        ready = write_dossier(violation, pages, info).test
+        ready = write_function_report(violation, pages, origin).test
         assert ready is not None
         name = ready.parent.name.replace("-", "_")
         (tests / f"test_{name}.py").write_bytes(ready.read_bytes())
@@ -237,7 +237,7 @@ def test_a_ready_test_holds_takes_to_their_limits(
 ) -> None:
     """A ready test with another budget than the case's would accuse a good release."""
     require_release("0.33.0")
-    info: TargetInfo = {"name": "vllm 0.33.0", "release": "0.33.0", "source": None}
+    origin = Origin("vllm 0.33.0", release="0.33.0", package=Path("vllm"))
     pages = tmp_path_factory.mktemp("limits")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     for part, case in (
@@ -252,7 +252,7 @@ def test_a_ready_test_holds_takes_to_their_limits(
             target=f"vllm 0.33.0 {part}",
             mechanism="made up",
         )
-        ready = write_dossier(made_up, pages, info).test
+        ready = write_function_report(made_up, pages, origin).test
         assert ready is not None
         (tmp_path / f"test_{part}.py").write_bytes(ready.read_bytes())
     outcomes = outcomes_on("0.33.0", tmp_path)

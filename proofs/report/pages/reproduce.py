@@ -49,7 +49,7 @@ def reproduce(origin: Origin, finding: LoopFinding, runner: str, links: Links) -
     """
     lines = []
     if links.test is not None:
-        path = f"PYTHONPATH={_import_path(origin)} " if origin.is_vllm else ""
+        path = f"PYTHONPATH={import_path(origin)} " if origin.is_vllm else ""
         lines.append(f"{path}python -m pytest {shlex.quote(links.test)}")
     file = links.trace if origin.recorded else links.scenario
     words = ["residency", "replay", file, *origin.options]
@@ -68,8 +68,7 @@ def environment_of(origin: Origin, links: Links) -> str:
     return "" if origin.is_vllm or links.test is None else "in this project's environment"
 
 
-def _import_path(origin: Origin) -> str:
-    """Shell text that yields the folder to put on the path."""
-    if origin.release is not None:
-        return f'"$(residency vllm fetch {shlex.quote(origin.release)})"'
-    return shlex.quote(str(origin.source))
+def import_path(origin: Origin) -> str:
+    """Shell text that yields the folder to put on ``PYTHONPATH``: one that holds only ``vllm``."""
+    named = origin.release or f"--source {shlex.quote(str(origin.source))}"
+    return f'"$(residency vllm fetch {named})"'

@@ -14,8 +14,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from proofs.report.ready.part_names import broken_assumption
 from proofs.report.ready.reach import reach_of
-from proofs.report.ready.target_info import broken_assumption
 from proofs.report.text.literals import (
     LINE_LENGTH,
     allow_long_strings,
