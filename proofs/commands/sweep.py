@@ -17,7 +17,14 @@ from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.jobs.ending import PlainCommand
 from proofs.jobs.processes import run_jobs
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.releases.sweep import Deviation, SweepJob, deviations, searched, sweep_vllm, told
+from proofs.releases.sweep import (
+    Deviation,
+    SweepJob,
+    deviations,
+    searched,
+    sweep_vllm,
+    with_deviations,
+)
 from proofs.releases.sweep_present import print_deviations, print_findings, print_sweep
 from proofs.results.document import dumps, load, results_of
 from proofs.results.outcome import Checked
@@ -137,7 +144,7 @@ def sweep(
             vllms, recorded, done, seed, chosen, tensors, files.folder
         )
     packages = {vllm.source.name: vllm.source.package for vllm in vllms}
-    checked = [told(entry, found, packages[entry.target]) for entry in done]
+    checked = [with_deviations(entry, found, packages[entry.target]) for entry in done]
     code = _code(recorded, done, found, bool(unfinished) or not all_again)
     if was_interrupted:
         code = INTERRUPTED_EXIT_CODE

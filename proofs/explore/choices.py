@@ -48,4 +48,9 @@ class Choices:
 def accepted_choices(state: State) -> Iterator[tuple[int, ...]]:
     """Every number of drafts that each request of the oldest pass in flight may accept."""
     batch = state.in_flight[0]
-    return product(*[range(e[2] + 1) if e[4] != DROPPED else (0,) for e in batch])
+    return product(
+        *[
+            range(num_drafts + 1) if standing != DROPPED else (0,)
+            for _, _, num_drafts, _, standing in batch
+        ]
+    )

@@ -183,15 +183,14 @@ class _Search:
             node = (updated, may_disturb)
             edge = self._edge(number, made, node)
             self._note(updating, edge)
-            if not came and not any(outcome[2] for outcome in changes.outcomes):
+            if not came and not any(emitted for _, _, emitted, _, _ in changes.outcomes):
                 self.quiet.append((number, self.numbers[node], edge))
         if may_disturb and self.choices.disturbance == "failed load":
             self._fail_loads(number, after, choice, broken)
 
     def _fail_loads(self, number: int, after: State, choice: Choice, broken: int) -> None:
-        for entry in after.in_flight[0]:
-            request = entry[0]
-            if entry[4] != LIVE:
+        for request, _, _, _, standing in after.in_flight[0]:
+            if standing != LIVE:
                 continue
             _, computed, placeholders, _, num_known, _, _, _ = after.requests[request]
             for left in sorted({0, min(computed - placeholders, num_known) - 1}):

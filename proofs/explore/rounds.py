@@ -111,13 +111,15 @@ def update_round(
     """Make the update of a round, and say which drafts it accepts of whom."""
     begin = Working if log is None else log.begin
     state = begun.state
-    fallen = -1 if choice.load is None else choice.load[0]
+    fallen, computed = (-1, 0) if choice.load is None else choice.load
     answers = tuple(
-        (entry[0], accepted)
-        for entry, accepted in zip(state.in_flight[0], choice.accepted, strict=True)
-        if entry[2] and entry[4] != DROPPED and not (entry[0] == fallen and entry[4] == LIVE)
+        (request, accepted)
+        for (request, _, num_drafts, _, standing), accepted in zip(
+            state.in_flight[0], choice.accepted, strict=True
+        )
+        if num_drafts and standing != DROPPED and not (request == fallen and standing == LIVE)
     )
-    loads = {} if choice.load is None else {choice.load[0]: (choice.load[1],)}
+    loads = {} if choice.load is None else {fallen: (computed,)}
     state, changes = update(layout, state, choice.accepted, loads, begin)
     oldest = clock.in_flight[0] if clock.in_flight else clock.index
     return ModelUpdate(oldest, changes, state, taken(log)), answers

@@ -219,7 +219,7 @@ class _Store:
                 ) from None
             if result.job != job:
                 raise InputError(
-                    f"{path}: {_told(result.job)}; this run is about {_told(job)}. Give --resume "
+                    f"{path}: {_words(result.job)}; this run is about {_words(job)}. Give --resume "
                     "another folder"
                 )
             results[job.number] = result
@@ -232,7 +232,7 @@ class _Store:
             write_atomically(self._path(result.job.number), text + "\n")
 
 
-def _told(job: Job) -> str:
+def _words(job: Job) -> str:
     """A job as a person names it."""
     what = "the reference" if job.fault is None else f"fault {job.fault}"
     return (

@@ -48,11 +48,11 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where the runs of a scenario differ although no claim is broken, if there is such a one.
+    """A scenario whose runs differ, one with no broken claim where there is any.
 
     Attributes:
         number: number of the scenario.
-        is_broken: a claim is broken on it all the same: every scenario that differs is like that.
+        is_broken: a claim is broken on it, as on every other scenario that differs.
     """
 
     number: int

@@ -35,6 +35,7 @@ from proofs.run.targets import VllmName
 from proofs.search.runs.draws import draw
 from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS, LoopCheckSettings, LoopCounterexample
 from spec.record.scenario import Scenario
+from spec.record.steps import Trace
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,10 @@ def _compare(
             key = scenario, (parting.runner,)
             runs = [second.shown.get((vllm, *key)) for vllm in (against, report.vllm)]
             traces = [run.traces.get(parting.runner) for run in runs if run is not None]
-            if len(traces) == 2 and traces[0] is not None and traces[1] is not None:
-                difference = difference_of(traces[0], traces[1])
-                result = replace(result, difference=difference, traces=(traces[0], traces[1]))
+            match traces:
+                case [Trace() as before, Trace() as after]:
+                    difference = difference_of(before, after)
+                    result = replace(result, difference=difference, traces=(before, after))
         compared.append(replace(report, compared=result))
     return compared
 

@@ -229,7 +229,7 @@ def searched(entry: Checked) -> list[Outcome]:
     return [outcome for outcome in entry.outcomes if not outcome.claim.startswith(RECORDED_FAULT)]
 
 
-def told(entry: Checked, found: Sequence[Deviation], package: Path | None) -> Checked:
+def with_deviations(entry: Checked, found: Sequence[Deviation], package: Path | None) -> Checked:
     """What one release showed, with recorded faults among the outcomes, and lines to blame.
 
     Args:

@@ -74,7 +74,7 @@ def lines_of(
         yield f"not settled: {unknown.assumption}"
         yield f"  {unknown.sentence}"
     for index, steps in enumerate(found):
-        changes = " and ".join(_told(change) for change in steps)
+        changes = " and ".join(_described(change) for change in steps)
         is_settled = steps[-1].verdict is Verdict.PROVED
         rest = "" if is_settled else " (no request alone stops then; the rest is not settled)"
         yield f"{'change' if index == 0 else '    or'}: {changes}{rest}"
@@ -104,7 +104,7 @@ def _safe_by(setup: Setup, judgement: Judgement) -> tuple[str, ...]:
     return theorems(setup.settings, setup.rules)
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     name, before, after = change.setting, change.before, change.after
     if name == "shift":
         return "a drafter of one module" if after == 1 else "no drafter that reads ahead"

@@ -21,7 +21,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(lint_config, [*PLAIN, *arguments])
 
 
-def told(result: Result) -> str:
+def not_looked_at(result: Result) -> str:
     """What the command says that it did not look at."""
     lines = [line for line in result.output.splitlines() if line.startswith("not looked at: ")]
     assert len(lines) <= 1
@@ -50,7 +50,7 @@ def test_what_does_not_matter_is_accepted_and_told(pasted, expected) -> None:
     """Wrong: people cannot paste their line, or believe that all of it counts."""
     result = run(*pasted)
     assert result.exit_code == 0, result.output
-    assert told(result) == expected
+    assert not_looked_at(result) == expected
 
 
 def test_secrets_are_not_repeated() -> None:
@@ -58,7 +58,7 @@ def test_secrets_are_not_repeated() -> None:
     result = run("--api-key", "hush", "--hf-token=hush", "--ssl-keyfile", "hush")
     assert result.exit_code == 0
     assert "hush" not in result.output
-    assert told(result) == "--api-key ***, --hf-token ***, --ssl-keyfile ***"
+    assert not_looked_at(result) == "--api-key ***, --hf-token ***, --ssl-keyfile ***"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_file_and_the_data_tell_it_too(tmp_path: Path) -> None:
     file.write_text("tensor-parallel-size: 4\nmodel: some/model\n", encoding="utf-8")
     result = run("--config", str(file), "--port", "80", "--json", str(data))
     assert result.exit_code == 0, result.output
-    assert told(result) == "tensor-parallel-size, model, --port 80"
+    assert not_looked_at(result) == "tensor-parallel-size, model, --port 80"
     seen = json.loads(data.read_text(encoding="utf-8"))["settings"]["not_looked_at"]
     assert seen == ["tensor-parallel-size", "model", "--port 80"]
 

@@ -93,12 +93,13 @@ def _recognise(events: list[_Event]) -> WorkerOrder | str:
     look_ahead = 0
     for event in events:
         if isinstance(event, tuple):
-            if event[1] < 0:
+            _, shift = event
+            if shift < 0:
                 return "it gathers with a look-ahead that is no constant"
             if sampled:
-                look_ahead = event[1]
-            elif event[1] != 0:
-                return f"it gathers with a look-ahead of {event[1]} before it samples"
+                look_ahead = shift
+            elif shift != 0:
+                return f"it gathers with a look-ahead of {shift} before it samples"
             target_gathers = True
         elif event == "sample":
             sampled = True

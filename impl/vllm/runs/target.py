@@ -103,10 +103,11 @@ class VllmLoop:
             return found
         if isinstance(self._schedulers, str):
             return self._schedulers
+        _, order = found
         config = scenario.config
-        if config.gather_lookahead not in (0, found[1].look_ahead):
+        if config.gather_lookahead not in (0, order.look_ahead):
             return (
-                f"{runner} reads {found[1].look_ahead} ahead for its drafter, not "
+                f"{runner} reads {order.look_ahead} ahead for its drafter, not "
                 f"{config.gather_lookahead}"
             )
         schedulers = self._schedulers

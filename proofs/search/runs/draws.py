@@ -36,7 +36,7 @@ _JUDGED_WITHOUT: Mapping[Assumption, frozenset[str] | None] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A scenario, and the only claims that are judged on it; all where there is no such set."""
+    """A scenario and the claims that are judged on it; ``None`` for all claims."""
 
     scenario: Scenario
     only: frozenset[str] | None = None

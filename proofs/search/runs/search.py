@@ -57,7 +57,10 @@ class Group:
     runners: set[Runner] = field(default_factory=set)
 
     def add(self, finding: LoopFinding, trace: Trace) -> None:
-        """Take another run with such a finding; all of one runner, which can then show them."""
+        """Take another run with such a finding, unless another runner made it.
+
+        All runs that are kept come from one runner, which can then show each of them.
+        """
         if trace.runner != self.trace.runner:
             return
         scenario = trace.scenario

@@ -27,7 +27,11 @@ def theorems(settings: Settings, rules: ReleaseRules) -> tuple[str, ...]:
         *_padding(settings, rules),
     ]
     if settings.largest_rows:
-        found += [*_items(settings, rules), *_budget(settings, rules), *_others(settings, rules)]
+        found += [
+            *_items(settings, rules),
+            *_budget(settings, rules),
+            *_room_of_others(settings, rules),
+        ]
     return tuple(f"progress.{name}" for name in dict.fromkeys(found))
 
 
@@ -88,7 +92,7 @@ def _holds_back(settings: Settings, rules: ReleaseRules) -> bool:
     return bool(shifts.reach or block_after_cut(settings, rules) or insists)
 
 
-def _others(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
+def _room_of_others(settings: Settings, rules: ReleaseRules) -> Iterator[str]:
     """Why requests do not keep room from each other for ever."""
     if settings.most_running == 1:
         return

@@ -53,15 +53,18 @@ def scheduled_inputs_piece(
     counts = Counts()
     for scenario in explored:
         counts.add(scenario.exploration.counts)
-    different = [pair for pair in replies if pair[1].verdict is not Verdict.PROVED]
+    different = [
+        (scenario, reply) for scenario, reply in replies if reply.verdict is not Verdict.PROVED
+    ]
     verdict, detail = Verdict.UNKNOWN, "the solvers gave up or disagree"
     if counts.unfinished:
         detail = "paths are unfinished"
     elif equal is not None:
         verdict, detail = Verdict.PROVED, f"a chunk {equal.words}"
     elif all(reply.verdict is Verdict.REFUTED for _, reply in different):
-        verdict, detail = _difference(release, different[0][0], candidates[0].rules)
-    last = replies[-1][1]
+        first_different, _ = different[0]
+        verdict, detail = _difference(release, first_different, candidates[0].rules)
+    _, last = replies[-1]
     return Piece(
         question.claim,
         question.part,
