@@ -25,7 +25,7 @@ from spec.functions.case_files import write_atomically
 from spec.verdict import Verdict, exit_code
 
 _FEW = 8
-"""So many cells are told one by one."""
+"""Up to so many cells, each is told by itself."""
 
 
 def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
@@ -55,11 +55,11 @@ def ablate(
     tolerance: str | None,
     files: MachineFiles,
 ) -> int:
-    """Decide every choice of guards: safe or not, and whether requests get on.
+    """Decide for every choice of guards whether it is safe, and whether requests make progress.
 
     Each answer is a theorem, proved again here by both solvers, or the smallest counterexample of
-    the model, repeated by the reference with the same guards. Options choose some of the cells; a
-    few are told one by one.
+    the model, repeated by the reference with the same guards. Each option keeps
+    the choices that have this value; of a few choices each is told by itself.
 
     Exits 0 when all are decided, 3 when a solver gave up on a theorem, 5 when theorems, model and
     reference disagree, 2 for wrong input and 130 after Ctrl-C.

@@ -42,8 +42,8 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 @click.option(
     "--against",
     metavar="RELEASE|DIR|FILE",
-    help="Run the same scenarios of --level loop on this vLLM too, or take the results of an "
-    "earlier --json; only violations that are new exit 1.",
+    help="With --level loop: run the same scenarios on this vLLM too, or read an earlier --json "
+    "file; only violations that are new exit 1.",
 )
 @click.option(
     "--level",
@@ -59,7 +59,7 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
     type=click.Choice(["sync", "async", "both"]),
     default="both",
     show_default=True,
-    help="Whether passes of --level loop run one by one or are scheduled ahead.",
+    help="With --level loop: whether passes run one by one or are scheduled ahead.",
 )
 @claims_option
 @click.option(
@@ -71,10 +71,16 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 @click.option(
     "--minutes",
     type=float,
-    help="Search with --level loop for so long instead of --examples, making small what is found "
-    "included; pages of --report come on top.",
+    help="With --level loop: search for so many minutes instead of a number of --examples. "
+    "Shrinking what is found counts; writing the pages of --report does not.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the same cases again.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the search; the same one draws the same cases.",
+)
 @device_option
 @file_options()
 def check(

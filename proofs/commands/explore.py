@@ -31,18 +31,18 @@ from proofs.results.publish import MachineFiles
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="The reference walks every round of one case in so many; 1 for all, 0 for none.",
+    help="Of how many cases the reference walks one, round by round: 1 for all, 0 for none.",
 )
 @click.option(
     "--relation",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Every round of one case in so many is laid against the relation that the unbounded "
-    "proofs are about; 1 for all, 0 for none.",
+    help="Of how many cases one is laid, round by round, against the relation that the unbounded "
+    "proofs are about: 1 for all, 0 for none.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes."
+    "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes at once."
 )
 @click.option(
     "--resume",

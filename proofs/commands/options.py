@@ -96,12 +96,13 @@ runner_option: Decorator = click.option(
     type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
     default="both",
     show_default=True,
-    help="Which runner gathers.",
+    help="Model runner whose order of work and gathers are used.",
 )
 replayed_runner_option: Decorator = click.option(
     "--runner",
     type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
-    help="Which runner gathers. When not given: both, or of a trace the recorded one.",
+    help="Model runner whose order of work and gathers are used. When not given: both; for a "
+    "trace, the one that it was recorded with.",
 )
 device_option: Decorator = click.option(
     "--device",

@@ -54,13 +54,13 @@ DEFAULT_FOLDER = Path("residency-report")
     "--diff",
     "is_diff",
     is_flag=True,
-    help="Put two traces of one scenario side by side; or a scenario on two of --release, --source "
-    "and --target reference.",
+    help="Compare two traces of one scenario, or the runs of one scenario on two targets (two of "
+    "--release, --source and --target reference).",
 )
 @target_options(
     default=None,
-    note=" When not given: a trace is judged as it was recorded, results of the reference or a "
-    "release run on that, and the rest on our reference implementation.",
+    note=" When not given: a trace is judged as it was recorded, what a check found is run on the "
+    "reference or the release that it was found on, and all else on our reference implementation.",
 )
 @replayed_runner_option
 @device_option

@@ -54,7 +54,11 @@ DEFAULT_EXAMPLES = 500
     help="Scenarios to draw for each release and mode; 0 runs the recorded ones only.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Draws the same scenarios again."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the search; the same one draws the same scenarios.",
 )
 @runner_option
 @click.option(
@@ -86,9 +90,9 @@ def sweep(
 ) -> int:
     """Make the table of claims by release, runner and mode.
 
-    Recorded scenarios are judged by their record: a fault has to show where it is recorded, and on
-    no release that is recorded as good. The search is judged as everywhere. With --json, releases
-    that the file holds of the same sweep are not run again.
+    A recorded scenario has to show its fault on each release that the record names as faulty, and
+    on none that it names as good. Drawn scenarios are judged as by check. A release that the file
+    of --json already holds, from a sweep with the same settings, is not run again.
 
     Exits 0 when the record is met and all searched claims held, 1 when a fault is not where it is
     recorded or the search refuted a claim, 3 for unknown, 4 for claims never put to the test, 5 for
