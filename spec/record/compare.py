@@ -37,8 +37,8 @@ def first_difference(first: Sequence[Step], second: Sequence[Step]) -> Differenc
 
     What only one of them recorded, as only runs with tensors record what was merged, is left out.
     """
-    for index, (one, other) in enumerate(zip(first, second, strict=False)):
-        found = _difference(one, other, ())
+    for index, (first_value, second_value) in enumerate(zip(first, second, strict=False)):
+        found = _difference(first_value, second_value, ())
         if found is not None:
             path, left, right = found
             return Difference(index, ".".join(path), str(left), str(right))
@@ -49,30 +49,34 @@ def first_difference(first: Sequence[Step], second: Sequence[Step]) -> Differenc
 
 
 def _difference(
-    one: Any, other: Any, path: tuple[str, ...]
+    first_value: Any, second_value: Any, path: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Any, Any] | None:
-    if one == other:
+    if first_value == second_value:
         return None
-    if is_dataclass(one) and type(one) is type(other):
-        for field in fields(one):
-            left, right = getattr(one, field.name), getattr(other, field.name)
-            if (type(one), field.name) in _IN_ANY_ORDER:
+    if is_dataclass(first_value) and type(first_value) is type(second_value):
+        for field in fields(first_value):
+            left, right = getattr(first_value, field.name), getattr(second_value, field.name)
+            if (type(first_value), field.name) in _IN_ANY_ORDER:
                 left, right = _ordered(left), _ordered(right)
-            if isinstance(one, Read) and field.name == "merged" and None in (left, right):
+            if isinstance(first_value, Read) and field.name == "merged" and None in (left, right):
                 continue
             found = _difference(left, right, (*path, field.name))
             if found is not None:
                 return found
         return None
-    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+    if (
+        isinstance(first_value, tuple)
+        and isinstance(second_value, tuple)
+        and len(first_value) == len(second_value)
+    ):
+        for index, (left, right) in enumerate(zip(first_value, second_value, strict=True)):
             found = _difference(left, right, (*path, str(index)))
             if found is not None:
                 return found
         return None
     if not path:
-        return ("kind",), one.kind, other.kind
-    return path, one, other
+        return ("kind",), first_value.kind, second_value.kind
+    return path, first_value, second_value
 
 
 def _ordered(entries: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

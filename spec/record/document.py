@@ -106,7 +106,7 @@ def _text(value: LoopDocument | Scenario) -> str:
     for field in fields(value):
         item = getattr(value, field.name)
         if field.name in _ONE_PER_LINE and item:
-            text = "[\n" + ",\n".join(to_json(one).decode() for one in item) + "\n]"
+            text = "[\n" + ",\n".join(to_json(element).decode() for element in item) + "\n]"
         elif isinstance(item, Scenario):
             text = _text(item)
         else:

@@ -111,10 +111,10 @@ def rows_by_identifier(features: Sequence[Feature]) -> dict[str, int]:
     """
     rows: dict[str, int] = {}
     for feature in features:
-        known = rows.setdefault(feature.identifier, feature.num_rows)
-        if known != feature.num_rows:
+        num_rows = rows.setdefault(feature.identifier, feature.num_rows)
+        if num_rows != feature.num_rows:
             raise InputError(
                 f"feature {feature.describe()} has {feature.num_rows} rows but its identifier was "
-                f"seen with {known}; an identifier stands for one content"
+                f"seen with {num_rows}; an identifier stands for one content"
             )
     return rows

@@ -23,9 +23,9 @@ class Prompts:
 
     def fork(self) -> Prompts:
         """Another one that goes on from here."""
-        other = Prompts(self._scenario)
-        other._features, other._turns = list(self._features), list(self._turns)
-        return other
+        fork = Prompts(self._scenario)
+        fork._features, fork._turns = list(self._features), list(self._turns)
+        return fork
 
     def observe(self, step: Step) -> None:
         """Note the continuations that begin with a step."""

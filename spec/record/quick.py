@@ -25,20 +25,20 @@ def quick(record: Callable[_Parameters, _Record]) -> Callable[_Parameters, _Reco
         record: the frozen dataclass; it has no defaults made by a function, no ``__post_init__``.
     """
     frozen: Any = record
-    known = fields(frozen)
+    dataclass_fields = fields(frozen)
     mutable = type(frozen.__name__, (), {"__slots__": frozen.__slots__})
     names: dict[str, Any] = {"mutable": mutable, "frozen": frozen}
     parameters = []
-    for one in known:
-        if one.default is MISSING:
-            parameters.append(one.name)
+    for field in dataclass_fields:
+        if field.default is MISSING:
+            parameters.append(field.name)
         else:
-            names[f"default_{one.name}"] = one.default
-            parameters.append(f"{one.name}=default_{one.name}")
+            names[f"default_{field.name}"] = field.default
+            parameters.append(f"{field.name}=default_{field.name}")
     lines = [
         f"def make({', '.join(parameters)}):",
         "    made = mutable()",
-        *(f"    made.{one.name} = {one.name}" for one in known),
+        *(f"    made.{field.name} = {field.name}" for field in dataclass_fields),
         "    made.__class__ = frozen",
         "    return made",
     ]

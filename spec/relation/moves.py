@@ -46,8 +46,8 @@ _B, _L, _R, _W, _C = (
 )
 
 TRANSITIONS: dict[str, Transition[Move]] = {
-    one.name: one
-    for one in (
+    transition.name: transition
+    for transition in (
         Transition("begin-pass", _R.begin_pass),
         Transition("attempt", _R.attempt),
         Transition("hit", _B.hit),
@@ -91,8 +91,8 @@ TRANSITIONS: dict[str, Transition[Move]] = {
 """Every transition, by name, in the order in which a run meets them."""
 
 ITEM_TRANSITIONS: dict[str, Transition[ItemMove]] = {
-    one.name: one
-    for one in (
+    transition.name: transition
+    for transition in (
         Transition("begin-pass", _C.begin_pass),
         Transition("promise", _C.promise, ("their_rows",), ("here",)),
         Transition("refuse", _C.refuse, ("asked_rows", "budget")),
