@@ -42,6 +42,7 @@ from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES, run_shape
 from proofs.source.passes.scheduling_scenario import lone_shapes, shapes
 from proofs.theorems.groups import FOLDERS, GROUPS
 from spec.claims.assumptions import ASSUMPTIONS
+from spec.claims.healthy import HEALTHY
 from spec.claims.register import PREDICATES
 from spec.claims.texts import ALL_TEXTS, FUNCTION_CLAIMS, LOOP_CLAIMS
 from spec.verdict import Verdict
@@ -224,6 +225,7 @@ def _claim(
         sentence=text.sentence,
         why=text.why,
         not_expected=text.not_expected,
+        healthy=HEALTHY.get(claim_id, ""),
         assumptions=text.assumptions,
         predicates=tuple(stating.__name__ for stating in PREDICATES.get(claim_id, ())),
         proofs=tuple(obligation.name for obligation in proofs),

@@ -70,6 +70,8 @@ def record_lines(record: ClaimRecord, ledger: Ledger) -> Iterator[str]:
     yield f"  {record.sentence}"
     yield f"  why it matters: {record.why}"
     yield f"  not expected to hold: {record.not_expected}"
+    if record.healthy:
+        yield f"  which healthy engine could break it: {record.healthy}"
     yield from _proofs(record, ledger)
     yield from _list("source", map(describe_part, record.source), record.why_no_source)
     for checked in record.checked:

@@ -61,6 +61,8 @@ class ClaimRecord:
     Attributes:
         kind: what sort of property it is.
         not_expected: when it is not expected to hold.
+        healthy: which healthy engine could break it on runs, and why none does; empty for a claim
+            on functions alone.
         assumptions: ids of what it takes for granted.
         predicates: functions of :mod:`spec.claims.predicates` that state it; a proof of it calls
             one of them.
@@ -84,6 +86,7 @@ class ClaimRecord:
     sentence: str
     why: str
     not_expected: str
+    healthy: str
     assumptions: tuple[str, ...]
     predicates: tuple[str, ...]
     proofs: tuple[str, ...]
