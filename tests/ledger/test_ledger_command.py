@@ -72,8 +72,9 @@ def test_the_json_file_holds_the_records(ledger: Ledger, tmp_path: Path) -> None
         data = read_results(file, "claims")
         assert [record["id"] for record in data["details"]["claims"]] == claims
     assert data["details"] == json.loads(json.dumps(to_json(ledger, [ledger.claim("no-stall")])))
-    assert {a["id"] for a in data["assumptions"]} == set(ledger.claim("no-stall").assumptions)
-    assert {f["name"] for f in data["faults"]} == set(breaking_faults(ledger.claim("no-stall")))
+    details = data["details"]
+    assert {a["id"] for a in details["assumptions"]} == set(ledger.claim("no-stall").assumptions)
+    assert {f["name"] for f in details["faults"]} == set(breaking_faults(ledger.claim("no-stall")))
 
 
 def test_a_gap_is_shown_and_is_an_error(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
