@@ -38,6 +38,7 @@ from proofs.releases.search import VllmReport, check_vllms
 from proofs.releases.sweep import SweepJob, cells, deviations, sweep_vllm
 from proofs.releases.vllm_present import checked_vllm, print_vllm_report
 from proofs.results.document import dumps, results_of
+from proofs.results.outcome import Checked
 from proofs.run.digest import digest
 from proofs.run.record import record
 from proofs.run.targets import NamedTargets, VllmName, named_vllms
@@ -414,7 +415,7 @@ def test_a_missing_answer_is_no_success() -> None:
         "reasons": {"V1": "cannot"},
     }
     for release in (fault.last_affected, fault.first_good):
-        entry = {"release": release, "target": "t", "recorded": [entry_of_fault]}
+        entry = Checked("t", (), release=release, details={"recorded": [entry_of_fault]})
         assert [d.verdict for d in deviations(kept, entry)] == [Verdict.UNKNOWN]
 
 
