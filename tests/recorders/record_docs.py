@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from proofs import recorded
@@ -46,6 +47,7 @@ RELEASES = recorded.FOLDER / "releases.json"
 ABLATION = recorded.FOLDER / "ablation.json"
 FOUND = recorded.FOUND / "index.json"
 MUTANTS = recorded.FOLDER / "source_mutants.json"
+PROTOCOL_FAULTS = recorded.FOLDER / "protocol_faults.json"
 
 _ROOMS: dict[Room, str] = {
     "rules": "the rules",
@@ -244,6 +246,30 @@ def _mutants() -> str:
     )
 
 
+def _protocol_faults() -> str:
+    """What became of realistic faults in a release's protocol code, by kind."""
+    data: dict[str, Any] = json.loads(PROTOCOL_FAULTS.read_text(encoding="utf-8"))
+    faults: list[dict[str, Any]] = data["faults"]
+    outcomes = ("found", "error", "hangs", "hidden", "differs", "same", "not reached")
+    rows = []
+    for kind in [*dict.fromkeys(fault["kind"] for fault in faults), "all"]:
+        of_kind = [fault for fault in faults if kind in (fault["kind"], "all")]
+        counts = Counter(fault["loop"]["outcome"] for fault in of_kind)
+        draws = [f["loop"]["draw"] + 1 for f in of_kind if f["loop"]["outcome"] == "found"]
+        numbers = [len(of_kind), *(counts[outcome] for outcome in outcomes)]
+        by_functions = [f for f in of_kind if f["functions"] and f["functions"]["claim"]]
+        numbers.append(len(by_functions))
+        middle = f"{median(draws):g}" if draws else ""
+        rows.append([kind, *map(str, numbers), middle])
+    head = ["kind", "made", *outcomes, "found at function level", "median first draw"]
+    about = (
+        f"vLLM {data['release']}, seed {data['seed']}: at most {data['draws_run_at_most']} of the "
+        f"first {data['draws']} draws a fault, and {data['cases']} cases a part of the functions; "
+        f"{sum(data['possible'].values())} such faults can be made of it."
+    )
+    return f"{about}\n\n{_table(head, rows)}"
+
+
 def _outside() -> str:
     """In which conjuncts the recorded runs of each release leave the relation."""
     return _table(
@@ -265,6 +291,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "counts": _counts,
     "releases": _releases,
     "mutants": _mutants,
+    "protocol-faults": _protocol_faults,
     "found": _found,
     "picture": _story,
     "ablation": _ablation,

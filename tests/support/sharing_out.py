@@ -22,6 +22,7 @@ _ASKING = (
     "tests/search/test_memory.py",
     "tests/settings/test_lint_grid.py",
     "tests/settings/test_lint_overlapping.py",
+    "tests/vllm/test_protocol_faults.py",
     "tests/vllm/test_vllm_found.py",
     "tests/vllm/test_vllm_loop.py",
     "tests/vllm/test_vllm_target.py",
