@@ -14,7 +14,7 @@ from proofs.results.document import results_of
 from proofs.results.publish import MachineFiles, publish
 from proofs.smt.obligation import Obligation, Result
 from proofs.smt.outputs import checked_rules, write_smt2
-from proofs.smt.run import print_result, print_summary, run_obligations
+from proofs.smt.proving import print_result, print_summary, run_obligations
 from proofs.smt.solvers import RESOURCE_LIMIT, require_solvers
 from spec.verdict import INTERRUPTED_EXIT_CODE, exit_code
 

@@ -12,7 +12,7 @@ from proofs.describe.words import describe_part
 from proofs.results.outcome import Checked, Outcome, Proof
 from proofs.results.violation import of_function
 from proofs.search.functions.parts import WITHOUT
-from proofs.smt.run import print_line
+from proofs.smt.proving import print_line
 from proofs.source.ask.piece import RULE
 from proofs.source.check import SourceReport, SourceResult
 from proofs.symbolic.exploration import Counts

@@ -12,7 +12,7 @@ from proofs.jobs.ending import PlainCommand
 from proofs.smt.main import HELP, prove_and_write
 from proofs.smt.main import prove_options as output_options
 from proofs.smt.obligation import Result
-from proofs.smt.run import print_line
+from proofs.smt.proving import print_line
 from proofs.theorems.answers import answers
 from proofs.theorems.groups import select
 

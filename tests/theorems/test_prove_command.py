@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import proofs
 from proofs.results.document import results_of, to_data
 from proofs.results.junit import to_junit
-from proofs.smt import run as runner
+from proofs.smt import proving as runner
 from proofs.smt.obligation import Ablation, Formula, Obligation, Result, prove
 from proofs.smt.outputs import checked_rules, to_smt2
 from proofs.smt.vocabulary import Vocabulary
