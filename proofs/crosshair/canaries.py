@@ -7,6 +7,7 @@ contracts and the names are those of :mod:`proofs.crosshair.contracts`.
 from __future__ import annotations
 
 from impl.reference.scheduling import guards
+from spec.rules import geometry  # noqa: F401 -- named in the contracts
 from spec.rules.free import (  # noqa: F401 -- named in the contracts
     may_drop_reference,
 )

@@ -7,6 +7,7 @@ answers, for all integers that satisfy ``pre:``.
 from __future__ import annotations
 
 from impl.reference.scheduling import guards
+from spec.rules import chunk_ends, geometry  # noqa: F401 -- named in the contracts
 from spec.rules.free import (  # noqa: F401 -- named in the contracts
     may_drop_encoder_decoder_reference,
     may_drop_reference,
@@ -69,6 +70,15 @@ def slice_bounds(offset: int, length: int, start: int, end: int) -> tuple[int, i
     post: 0 <= _[0] < _[1] <= length
     """
     return guards.slice_bounds(offset, length, start, end)
+
+
+def split_item(start: int, num_tokens: int, offset: int, end: int) -> bool:
+    """A chunk splits an item exactly if it holds its first position and not its last.
+
+    pre: num_tokens >= 1 and offset < end
+    post: _ == chunk_ends.splits_item(offset, end, start, num_tokens)
+    """
+    return guards.ends_inside(start, num_tokens, offset, end)
 
 
 def window_search(

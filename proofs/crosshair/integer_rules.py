@@ -6,7 +6,7 @@ integers there; a rule takes any term.
 
 from __future__ import annotations
 
-from spec.rules import free, geometry, tolerance
+from spec.rules import chunk_ends, free, geometry, tolerance
 
 
 def reference_may_go(
@@ -36,6 +36,11 @@ def tolerates_miss_v2(offset: int, draft_lookahead: int, query_end: int) -> bool
 def overlaps(offset: int, length: int, start: int, end: int) -> bool:
     """The two-comparison overlap test."""
     return bool(geometry.overlaps(offset, length, start, end))
+
+
+def ends_inside(start: int, num_tokens: int, offset: int, end: int) -> bool:
+    """Whether a chunk ends inside an item that it starts at or before."""
+    return bool(chunk_ends.splits_item(offset, end, start, num_tokens))
 
 
 def slice_bounds(offset: int, length: int, start: int, end: int) -> tuple[int, int]:

@@ -40,6 +40,7 @@ GUARDS: tuple[Guard, ...] = (
     Guard("tolerance_v1", "tolerates_miss_v1", required=True),
     Guard("tolerance_v2", "tolerates_miss_v2", required=True),
     Guard("overlap", "overlaps", required=True),
+    Guard("split_item", "ends_inside"),
     Guard("free_encoder_decoder", "encoder_decoder_reference_may_go"),
     Guard("slice_bounds", "slice_bounds"),
     Guard("window_search", "search_window", compared=False),

@@ -111,6 +111,8 @@ def _claim(claim: ClaimRecord, ledger: Ledger, ends: _Ends) -> Iterator[str]:
         for name in checked.faults:
             if (claim.id, name) not in ends.faults[checked.level]:
                 yield f"the fault {name} does not break it at the level of {checked.level}"
+    if claim.at("loop") is not None and not claim.healthy:
+        yield "nobody says which healthy engine could break it"
     if not claim.checked:
         yield "nothing searches for its violation"
     if ledger.is_explored:

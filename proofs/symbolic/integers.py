@@ -12,6 +12,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import z3
 
+from spec.algebra import Backend, register
+
 
 class NotModelled(Exception):  # noqa: N818 - it says what happened, not what went wrong
     """The code under proof asked for something that the symbolic run does not model."""
@@ -158,3 +160,58 @@ AnyInt: TypeAlias = int | SymbolicInt
 def term(value: AnyInt, context: z3.Context) -> z3.ArithRef:
     """The z3 term of a plain or symbolic integer."""
     return value.term if isinstance(value, SymbolicInt) else z3.IntVal(value, context)
+
+
+def _context(*operands: object) -> z3.Context:
+    return next(o.term.ctx for o in operands if isinstance(o, (SymbolicBool, SymbolicInt)))
+
+
+def _condition(operand: object, context: z3.Context) -> z3.BoolRef:
+    if isinstance(operand, SymbolicBool):
+        return operand.term
+    if isinstance(operand, bool):
+        return z3.BoolVal(operand, context)
+    raise NotModelled(f"a truth value was combined with {type(operand).__name__}")
+
+
+def _all(*operands: object) -> SymbolicBool:
+    context = _context(*operands)
+    return SymbolicBool(z3.And(*(_condition(operand, context) for operand in operands)))
+
+
+def _any(*operands: object) -> SymbolicBool:
+    context = _context(*operands)
+    return SymbolicBool(z3.Or(*(_condition(operand, context) for operand in operands)))
+
+
+def _not(operand: object) -> SymbolicBool:
+    return SymbolicBool(z3.Not(_condition(operand, _context(operand))))
+
+
+def _implies(premise: object, conclusion: object) -> SymbolicBool:
+    context = _context(premise, conclusion)
+    return SymbolicBool(z3.Implies(_condition(premise, context), _condition(conclusion, context)))
+
+
+def _if_then_else(condition: object, if_true: AnyInt, if_false: AnyInt) -> SymbolicInt:
+    context = _context(condition, if_true, if_false)
+    return SymbolicInt(
+        z3.If(_condition(condition, context), term(if_true, context), term(if_false, context))
+    )
+
+
+# The claims' own statements judge what a release did on symbolic integers. They combine conditions
+# without asking for a truth value; whoever asks for that of the whole forks the run.
+for _kind in (SymbolicBool, SymbolicInt):
+    register(
+        _kind,
+        Backend(
+            "symbolic integers",
+            conjunction=_all,
+            disjunction=_any,
+            negation=_not,
+            implication=_implies,
+            if_then_else=_if_then_else,
+            equality=lambda left, right: left == right,
+        ),
+    )

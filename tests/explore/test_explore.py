@@ -401,7 +401,7 @@ def test_the_command_says_what_it_found(tmp_path: Path, monkeypatch: pytest.Monk
     [
         (("--scope", "huge"), "known: default"),
         (("--fault", "nothing"), "shifted-cut"),
-        (("--fault", "rows-by-position"), "no rules"),
+        (("--fault", "rows-by-position"), "the model has no fault"),
         (("--claims", "rows-exact"), "no-stall"),
         (("--claims", ","), "empty"),
     ],

@@ -462,7 +462,8 @@ def test_command_on_source(invoke: Invoke, tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     data = read_results(file, "prove-source")
     (checked,) = data["targets"]
-    assert {(o["claim"], o["verdict"]) for o in checked["outcomes"]} == {
+    asked = {(o["claim"], o["verdict"]) for o in checked["outcomes"] if o["verdict"] is not None}
+    assert asked == {
         ("freed-not-needed", "REFUTED"),
         ("freed-not-needed", "PROVED"),
         ("window-exact", "PROVED"),

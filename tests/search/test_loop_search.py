@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -39,6 +38,7 @@ from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import Step
 from spec.verdict import Verdict
 from tests.support.coverage import OUTCOMES, RELATIONS, coverage
+from tests.support.results_files import read_results
 
 _ASSUMPTIONS: tuple[Assumption, ...] = (
     "hash-is-content",
@@ -333,8 +333,8 @@ def test_the_command_finds_a_fault_and_writes_its_run(tmp_path) -> None:  # type
         ["check", *options.split(), "--json", str(tmp_path / "r.json"), "--report", str(tmp_path)],
     )
     assert result.exit_code == 1, result.output
-    report = json.loads((tmp_path / "r.json").read_text())
-    (finding,) = report["findings"]
+    (target,) = read_results(tmp_path / "r.json", "check-runs")["targets"]
+    (finding,) = target["violations"]
     assert finding["claim"] == "boundary-miss-tolerated"
     assert finding["fingerprint"] in result.output
     folder = tmp_path / f"{finding['claim']}-{finding['fingerprint']}"

@@ -35,7 +35,7 @@ from proofs.releases.against import (
     load_earlier,
 )
 from proofs.releases.search import VllmReport, check_vllms
-from proofs.releases.sweep import SweepJob, cells, deviations, sweep_vllm
+from proofs.releases.sweep import SweepJob, cells, deviations, searched, sweep_vllm
 from proofs.releases.vllm_present import checked_vllm, print_vllm_report
 from proofs.results.document import dumps, results_of
 from proofs.results.outcome import Checked
@@ -234,7 +234,7 @@ def test_an_earlier_file_takes_the_place_of_a_vllm(tmp_path: Path) -> None:
     path = tmp_path / "findings.json"
     found = checked_vllm(checked(named(FAULT), None))
     path.write_text(dumps(results_of("check-runs", [found], settings=search_settings(FEW))))
-    assert load_earlier(path).target == FAULT
+    assert load_earlier(path).target == f"reference +{FAULT}"
     same = checked(named(FAULT), path).compared
     gone = checked(named(), path).compared
     assert same is not None
@@ -397,7 +397,8 @@ def test_a_sweep_holds_releases_to_their_record() -> None:
 def test_a_sweep_searches_each_mode() -> None:
     """A column of the table would be filled from the other mode, or from nothing."""
     _, entry = swept(FAULT, release="0.23.0", examples=40)
-    assert [search["mode"] for search in entry["searches"]] == ["sync", "async"]
+    modes = {outcome.part.rpartition(" ")[2] for outcome in searched(entry)}
+    assert modes == {"sync", "async"}
     found = cells(entry)
     for runner in RUNNERS:
         for mode in ("sync", "async"):
@@ -499,7 +500,7 @@ def test_several_releases_are_told_one_after_the_other(
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1, result.output
     reports = json.loads((tmp_path / "two.json").read_text())["targets"]
-    assert [report["target"] for report in reports] == ["none", FAULT]
+    assert [report["target"] for report in reports] == ["reference", f"reference +{FAULT}"]
     assert [bool(report["violations"]) for report in reports] == [False, True]
     assert list((tmp_path / FAULT).glob("*/trace.json"))
     monkeypatch.setattr("proofs.commands.check_loop.compared_with", lambda *_: vllms[1])
