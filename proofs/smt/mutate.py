@@ -35,7 +35,7 @@ class Mutant:
         return f"{self.function}:{self.line}: {self.change}"
 
 
-_STRICTER_OR_LOOSER: dict[type[ast.cmpop], type[ast.cmpop]] = {
+STRICTER_OR_LOOSER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
@@ -78,14 +78,14 @@ def _mutants_of(tree: ast.Module, function: ast.FunctionDef) -> Iterator[Mutant]
 def _replacements(node: ast.expr) -> Iterator[ast.expr]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            flipped = _STRICTER_OR_LOOSER[type(operator)]()
+            flipped = STRICTER_OR_LOOSER[type(operator)]()
             yield ast.Compare(left, [flipped], [right])
             if isinstance(operator, _ORDER):
                 other_way = ast.BinOp(right, _away(operator), ast.Constant(1))
                 yield ast.Compare(left, [operator], [other_way])
         case ast.Compare(left=left, ops=operators, comparators=values):
             for index, operator in enumerate(operators):
-                flipped = _STRICTER_OR_LOOSER[type(operator)]()
+                flipped = STRICTER_OR_LOOSER[type(operator)]()
                 changed = [*operators[:index], flipped, *operators[index + 1 :]]
                 yield ast.Compare(left, changed, values)
             yield ast.Compare(values[0], operators[1:], values[1:])

@@ -18,6 +18,8 @@ from random import Random
 from types import CodeType
 from typing import Any, TypeAlias
 
+from proofs.smt.mutate import STRICTER_OR_LOOSER
+
 RELEASE = "0.33.0"
 
 
@@ -376,18 +378,6 @@ def _put(parent: ast.AST, name: str, node: ast.expr, replacement: ast.expr) -> E
     return Edit(parent, name, replacement)
 
 
-_LOOSER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
 _TURNED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.Gt,
     ast.LtE: ast.GtE,
@@ -401,7 +391,7 @@ def _comparisons(root: ast.FunctionDef) -> Iterator[Change]:
     for parent, name, node in _expressions(root):
         replacements: list[ast.expr] = []
         if isinstance(node, ast.Compare):
-            for table in (_LOOSER, _TURNED):
+            for table in (STRICTER_OR_LOOSER, _TURNED):
                 operator = table.get(type(node.ops[0]))
                 if operator is not None:
                     operators = [operator(), *node.ops[1:]]
