@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TypeAlias
@@ -42,6 +43,11 @@ if find_spec("hypothesis_crosshair_provider"):
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
 settings.load_profile("dev")
+
+# A shell lets what it runs in the background ignore Ctrl-C, and processes inherit that. The commands
+# whose interruption is tested would run on.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FindingsOf: TypeAlias = Callable[[FunctionTarget, Case], tuple[Finding, ...]]
 """Observes a target with a case, and checks every claim on what was seen."""
