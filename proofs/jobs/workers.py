@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
 _ORPHANED = 70
 """Exit code of a worker whose parent is gone; nobody is left to read it."""
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+_NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONBREAKPOINT")
+"""Variables that let others' code into an interpreter as it starts. A worker gets the path of this
+process by other ways, once it has started."""
+
+_SET_PARENT_DEATH_SIGNAL = 1
+"""``PR_SET_PDEATHSIG`` of Linux."""
+
+
+@contextmanager
+def _safe_interpreters() -> Iterator[None]:
+    """Let interpreters that start now import nothing from the current folder.
+
+    A new interpreter that is given its program as an argument looks there first, and a checkout may
+    hold a ``multiprocessing.py`` or ``json.py``.
+    """
+    names = (_SAFE_PATH, *_NOT_PASSED_ON)
+    before = {name: os.environ.pop(name) for name in names if name in os.environ}
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+        os.environ.update(before)
 
 
 class WorkerProcess(SpawnProcess):
@@ -24,27 +54,39 @@ class WorkerProcess(SpawnProcess):
         """Start it; this process takes interrupts again afterwards."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            super().start()
+            with _safe_interpreters():
+                super().start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerContext(SpawnContext):
-    """Makes such processes."""
+    """Makes such processes, and whatever they share with this one."""
 
     Process = WorkerProcess
+
+    def __init__(self) -> None:
+        super().__init__()
+        with _safe_interpreters():
+            # An interpreter too, which begins with the first thing that is shared.
+            resource_tracker.ensure_running()
 
 
 def end_with_parent() -> None:
     """End this process as soon as its parent is gone, however that ended.
 
     A parent that was killed can tell its workers nothing. They hold one end of a pipe of which it
-    holds the other, and a thread waits for that to close: it is of use whatever the worker does,
-    as long as it lets other threads run.
+    holds the other, and a thread waits for that to close. A worker in a solver lets no other thread
+    run: Linux ends it all the same.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
         return
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent.pid:  # It ended before it was asked for.
+            os._exit(_ORPHANED)
 
     def watch() -> None:
         wait([parent.sentinel])

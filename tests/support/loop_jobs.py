@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import sys
@@ -48,3 +49,11 @@ def hold(file: str, report_progress: ReportProgress, should_stop: ShouldStop) ->
         Path(f"{file}.at-work").touch()
         while True:
             time.sleep(3600)
+
+
+def hold_without_other_threads(file: str) -> None:
+    """Do so as a solver does, which keeps the interpreter's lock all the while."""
+    with Path(file).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        Path(f"{file}.at-work").touch()
+        ctypes.PyDLL(None).sleep(3600)
