@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from impl.vllm.launch.fetch import fetch
 from impl.vllm.launch.source import Source, from_directory
+from proofs.describe.visible import print_lines
 from spec.errors import InputError
 
 
@@ -31,7 +32,7 @@ def named_vllms(
         InputError: an unknown release, no network, or a folder without vLLM.
     """
     if source is not None:
-        return (VllmName(from_directory(source), scheduler_class),)
+        return (VllmName(_of_folder(source), scheduler_class),)
     named = (VllmName(fetch(release, shows_progress), scheduler_class) for release in releases)
     return tuple(dict.fromkeys(named))
 
@@ -48,10 +49,18 @@ def vllm_of(release_or_folder: str, scheduler_class: str | None = None) -> VllmN
     """
     folder = Path(release_or_folder)
     if folder.is_dir():
-        return VllmName(from_directory(folder), scheduler_class)
+        return VllmName(_of_folder(folder), scheduler_class)
     if folder.suffix == ".json" or len(folder.parts) > 1:
         raise InputError(f"{release_or_folder}: no such file or folder")
     return VllmName(fetch(release_or_folder))
+
+
+def _of_folder(folder: Path) -> Source:
+    """The vLLM of a folder; what of it its digest leaves out is said."""
+    source = from_directory(folder)
+    for what in source.left_out:
+        print_lines(f"{source.package.resolve()}: {what}; it was not read", err=True)
+    return source
 
 
 def compared_with(against: str, scheduler_class: str | None) -> VllmName | Path:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import torch
 
 from impl.target import Part
+from impl.vllm.launch.imports import PackageFinder
 from impl.vllm.launch.source import PACKAGE, Source
 from spec.errors import InputError
 
@@ -222,7 +223,7 @@ _loaded: list[Loaded] = []
 
 
 def load(source: Source) -> Loaded:
-    """Put a source on ``sys.path`` and import its package.
+    """Import the package of a source, and let nothing else that lies beside it be imported.
 
     Raises:
         InputError: this process holds another vLLM already, or a dependency is missing.
@@ -238,9 +239,10 @@ def load(source: Source) -> Loaded:
     _require_no_other(source)
     for name, value in _QUIET_AND_OFFLINE.items():
         os.environ.setdefault(name, value)
-    sys.path.insert(0, str(source.root))
+    finder = PackageFinder(source.root)
+    sys.meta_path.insert(0, finder)
     if _import(PACKAGE) is None:
-        sys.path.remove(str(source.root))
+        sys.meta_path.remove(finder)
         raise InputError(f"{source.root}: holds no package {PACKAGE}")
     loaded = Loaded(source)
     _loaded.append(loaded)

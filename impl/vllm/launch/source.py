@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+import stat
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -19,6 +20,12 @@ from spec.functions.case_files import write_atomically
 
 PACKAGE = "vllm"
 _RECORD = "record.json"
+
+_MOST_FILES, _MOST_BYTES = 100_000, 16 << 30
+"""Far more than a vLLM has, its compiled parts included."""
+
+_ANY = "surrogateescape"
+"""How names that are no UTF-8 are encoded: as they are."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Source:
         release: the release's number, or ``None`` for a directory.
         digest: ``sha256:`` and the digest of the source distribution; for a directory ``tree:`` and
             a digest over its files.
+        left_out: what of a directory is in no digest, since it cannot be read as a file.
     """
 
     name: str
@@ -39,6 +47,7 @@ class Source:
     package: Path
     release: str | None
     digest: str | None
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def lint_settings(self) -> Path | None:
@@ -64,17 +73,84 @@ def cache_folder() -> Path:
 
 
 def tree_digest(package: Path) -> str:
-    """SHA-256 over the names and contents of a package's files, byte code left out."""
-    digest = hashlib.sha256()
-    for folder, folders, files in os.walk(package):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(files):
-            path = Path(folder) / name
-            content = path.read_bytes()
-            relative = path.relative_to(package).as_posix()
-            digest.update(f"{relative}\0{len(content)}\0".encode())
-            digest.update(content)
-    return digest.hexdigest()
+    """SHA-256 over the names and contents of a package's files, byte code left out.
+
+    What a link leads to is part of it, as it is part of what is imported.
+
+    Raises:
+        OSError: something cannot be read.
+        InputError: there is far more than a package holds.
+    """
+    return _Digest(package).hexdigest
+
+
+class _Digest:
+    """The digest of a package, and what is not in it.
+
+    Attributes:
+        left_out: what is no file, and so was not read, each with its kind.
+    """
+
+    def __init__(self, package: Path) -> None:
+        self.left_out: list[str] = []
+        self._package = package
+        self._sha256 = hashlib.sha256()
+        self._files = self._bytes = 0
+        # Real folders, each read once: links can lead back, and to one folder many times over.
+        self._seen = {os.path.realpath(package): "."}
+        self._add_folder(package, "")
+        self.hexdigest = self._sha256.hexdigest()
+
+    def _add_folder(self, folder: Path, name: str) -> None:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        is_cache = folder.name == "__pycache__"
+        folders = []
+        for entry in entries:
+            relative = f"{name}{entry.name}"
+            if os.path.isdir(entry.path):  # noqa: PTH112 -- a link in a circle is none
+                folders.append((Path(entry.path), relative))
+            elif not (is_cache and entry.name.endswith(".pyc")):
+                self._add_file(Path(entry.path), relative)
+        for path, relative in folders:
+            place = os.path.realpath(path)
+            if place in self._seen:
+                self._add(relative, f"the folder {self._seen[place]}".encode(errors=_ANY))
+            else:
+                self._seen[place] = relative
+                self._add_folder(path, f"{relative}/")
+
+    def _add_file(self, path: Path, relative: str) -> None:
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            if not path.is_symlink():
+                raise
+            kind = "a link that leads nowhere"
+        else:
+            if stat.S_ISREG(mode):
+                self._add(relative, _content(path))
+                return
+            kind = "a pipe, a socket or a device"
+        self._add(relative, kind.encode())
+        self.left_out.append(f"{relative} is {kind}")
+
+    def _add(self, relative: str, content: bytes) -> None:
+        self._files += 1
+        self._bytes += len(content)
+        if self._files > _MOST_FILES or self._bytes > _MOST_BYTES:
+            raise InputError(
+                f"{self._package}: holds more than {_MOST_FILES} files or {_MOST_BYTES >> 30} GiB, "
+                f"far more than a vLLM; where does a link like {relative} lead?"
+            )
+        self._sha256.update(f"{relative}\0{len(content)}\0".encode(errors=_ANY))
+        self._sha256.update(content)
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds; no more than it says, as files of the system may never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(os.fstat(descriptor).st_size)
 
 
 def unpacked_folder(cache: Path, release: str) -> Path:
@@ -93,9 +169,9 @@ def unpacked(cache: Path, release: str) -> Source | None:
     root = folder / "path"
     try:
         record = Record(**json.loads((folder / _RECORD).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-    if record.release != release or tree_digest(root / PACKAGE) != record.tree:
+        if record.release != release or tree_digest(root / PACKAGE) != record.tree:
+            return None
+    except (OSError, ValueError, TypeError, InputError):
         return None
     return Source(
         name=f"{PACKAGE} {release}",
@@ -125,7 +201,7 @@ def from_directory(path: Path, cache: Path | None = None) -> Source:
     Only the package folder is linked, so that nothing beside it becomes importable.
 
     Raises:
-        InputError: there is no ``vllm`` package, or the link cannot be made.
+        InputError: there is no ``vllm`` package, it cannot be read, or the link cannot be made.
     """
     given = path.expanduser()
     candidates = (given / PACKAGE, given)
@@ -148,10 +224,15 @@ def from_directory(path: Path, cache: Path | None = None) -> Source:
             link.symlink_to(package, target_is_directory=True)
     except OSError as error:
         raise InputError(f"{link}: cannot link to {package} ({error.strerror})") from None
+    try:
+        digest = _Digest(package)
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be read ({error.strerror})") from None
     return Source(
         name=f"{PACKAGE} at {package.parent}",
         root=root,
         package=link,
         release=None,
-        digest=f"tree:{tree_digest(package)}",
+        digest=f"tree:{digest.hexdigest}",
+        left_out=tuple(digest.left_out),
     )
