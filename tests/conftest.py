@@ -44,8 +44,8 @@ if find_spec("hypothesis_crosshair_provider"):
     )
 settings.load_profile("dev")
 
-# A shell lets what it runs in the background ignore Ctrl-C, and processes inherit that. The commands
-# whose interruption is tested would run on.
+# A shell lets what it runs in the background ignore Ctrl-C, and processes inherit that. The
+# commands whose interruption is tested would run on.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -9,7 +9,7 @@ from proofs.commands.options import chosen_runners, tensors_on
 from proofs.describe.visible import print_lines
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.jobs.terminal import interrupts, progress_bar
-from proofs.releases.against import code_against
+from proofs.releases.against import code_against, load_earlier
 from proofs.releases.search import VllmReport, check_vllms
 from proofs.releases.vllm_present import checked_vllm, print_patches, print_vllm_report
 from proofs.results.document import results_of
@@ -83,6 +83,12 @@ def check_runs(
     if targets.name == "reference":
         return _check_reference(targets.one().faults, settings, files)
     earlier = None if against is None else compared_with(against, targets.scheduler_class)
+    if isinstance(earlier, Path) and not load_earlier(earlier).is_of_this_code:
+        print_lines(
+            f"{earlier}: was made by another version of this program, so that only findings are "
+            "compared, and what looks new may be so for this program alone",
+            err=True,
+        )
     return _check_vllms(targets.vllms(), settings, earlier, files)
 
 

@@ -8,6 +8,7 @@ import click
 
 from proofs.commands.files import file_options
 from proofs.commands.options import claim_ids, claims_option
+from proofs.describe.visible import print_lines
 from proofs.dossiers.exploration import publish_exploration
 from proofs.explore.exploration_text import print_report
 from proofs.explore.scope import SCOPES
@@ -48,7 +49,8 @@ from proofs.results.publish import MachineFiles
     "--resume",
     "resume_folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep finished jobs in this folder, and do not do again those that it holds.",
+    help="Keep finished jobs in this folder, and do not do again those that it holds, unless "
+    "another version of this program finished them.",
 )
 @file_options(report="Write a report on each shortest counterexample into this folder.")
 def explore(
@@ -88,6 +90,8 @@ def explore(
     )
     files.require_writable()
     with progress_bar() as report_progress, interrupts() as interrupted:
-        report = run_exploration(settings, report_progress, interrupted)
+        report = run_exploration(
+            settings, report_progress, interrupted, lambda line: print_lines(line, err=True)
+        )
     print_report(report)
     return publish_exploration(report, files)

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from impl.vllm.launch.source import tree_digest
 from proofs.commands.files import file_options
 from proofs.commands.options import chosen_runners, runner_option, tensors_on
 from proofs.describe.visible import print_lines
@@ -26,6 +25,7 @@ from proofs.releases.sweep import (
     with_deviations,
 )
 from proofs.releases.sweep_present import print_deviations, print_findings, print_sweep
+from proofs.results.code_digest import code_digest
 from proofs.results.document import dumps, load, results_of
 from proofs.results.outcome import Checked
 from proofs.results.publish import MachineFiles, publish
@@ -108,7 +108,8 @@ def sweep(
         "runner": runner,
         "device": device,
         "recorded": recorded.digest,
-        "suite": _suite_digest(),
+        # Results of other code are not kept.
+        "code": code_digest("proofs.releases.sweep"),
     }
     kept = _kept(files.json, about)
     vllms = named_vllms(releases or recorded.releases(), None, None)
@@ -182,12 +183,6 @@ def _code(
     if has_errors:
         verdicts.append(Verdict.ERROR)
     return exit_code(verdicts)
-
-
-def _suite_digest() -> str:
-    """A digest of this program: results of another one are not kept."""
-    root = Path(__file__).parents[1]
-    return " ".join(tree_digest(root / package)[:16] for package in ("spec", "impl", "proofs"))
 
 
 def _kept(path: Path | None, about: Mapping[str, Any]) -> dict[str, Checked]:

@@ -22,6 +22,7 @@ from proofs.explore.chunk import (
 from proofs.explore.scope import scope_named
 from proofs.jobs.progress import ReportProgress
 from proofs.jobs.workers import worker_processes
+from proofs.results.code_digest import code_digest
 from spec.errors import InputError
 from spec.functions.case_files import write_atomically
 from spec.model.claims import CLAIMS
@@ -140,11 +141,13 @@ def run_exploration(
     settings: ExploreSettings,
     report_progress: ReportProgress | None = None,
     interrupted: Callable[[], bool] = lambda: False,
+    say: Callable[[str], None] = lambda _: None,
 ) -> ExploreReport:
     """Explore a scope.
 
     Args:
         interrupted: whether to stop; asked after each job.
+        say: is told when finished jobs cannot be used, since other code finished them.
 
     Raises:
         InputError: the settings name something unknown, or the folder to resume from holds results
@@ -156,6 +159,11 @@ def run_exploration(
     jobs = [Job(settings.scope, settings.fault, n, settings.lockstep, relation) for n in numbers]
     store = _Store(settings.resume)
     results: dict[int, ChunkResult] = store.load(jobs)
+    if store.num_of_other_code:
+        say(
+            f"{settings.resume}: {store.num_of_other_code} jobs were finished by another version "
+            "of this program; they are done again"
+        )
     rest = [job for job in jobs if job.number not in results]
     for result in _results(rest, settings.workers, interrupted):
         store.save(result)
@@ -190,12 +198,32 @@ def _results(
                 yield future.result()
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A finished job as a file holds it.
+
+    Attributes:
+        code: digest of the code that finished it.
+    """
+
+    code: str
+    result: ChunkResult
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+
 class _Store:
-    """Finished jobs in a folder, one file each."""
+    """Finished jobs in a folder, one file each.
+
+    Attributes:
+        num_of_other_code: jobs that were found, and that other code had finished.
+    """
 
     def __init__(self, folder: Path | None) -> None:
+        self.num_of_other_code = 0
         self._folder = folder
-        self._adapter = TypeAdapter(ChunkResult)
+        self._adapter = TypeAdapter(_Kept)
+        self._code = code_digest("proofs.explore.chunk")
 
     def _path(self, number: int) -> Path:
         assert self._folder is not None
@@ -211,24 +239,27 @@ class _Store:
             if not path.is_file():
                 continue
             try:
-                result = self._adapter.validate_json(path.read_bytes())
+                kept = self._adapter.validate_json(path.read_bytes())
             except ValidationError:
                 raise InputError(
                     f"{path}: not a finished job of this version; remove it, or give --resume "
                     "another folder"
                 ) from None
-            if result.job != job:
+            if kept.result.job != job:
                 raise InputError(
-                    f"{path}: {_words(result.job)}; this run is about {_words(job)}. Give --resume "
-                    "another folder"
+                    f"{path}: {_words(kept.result.job)}; this run is about {_words(job)}. Give "
+                    "--resume another folder"
                 )
-            results[job.number] = result
+            if kept.code != self._code:
+                self.num_of_other_code += 1
+                continue
+            results[job.number] = kept.result
         return results
 
     def save(self, result: ChunkResult) -> None:
         """Keep a finished job."""
         if self._folder is not None:
-            text = self._adapter.dump_json(result).decode()
+            text = self._adapter.dump_json(_Kept(self._code, result)).decode()
             write_atomically(self._path(result.job.number), text + "\n")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from impl.target import RUNNERS, Runner
 from proofs.drive.jobs import Behaviour
 from proofs.results.document import load
+from proofs.search.runs.present import search_code
 from proofs.search.runs.results import LoopCounterexample, LoopReport
 from spec.errors import InputError
 from spec.record.compare import Difference, first_difference
@@ -44,6 +45,11 @@ class Earlier:
     findings: tuple[KnownFinding, ...]
     draws: tuple[Any, ...]
     behaviour: Behaviour | None
+
+    @property
+    def is_of_this_code(self) -> bool:
+        """Whether this version of the program made it."""
+        return bool(self.draws[-1] == search_code())
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ Shows = Callable[[LoopCounterexample], bool]
 def draws_of(report: LoopReport) -> tuple[Any, ...]:
     """What decides which scenario has which number, and how it is run."""
     settings = report.settings
-    return settings.seed, settings.mode, settings.large_every
+    return settings.seed, settings.mode, settings.large_every, search_code()
 
 
 def earlier_of(report: LoopReport, behaviour: Behaviour | None) -> Earlier:
@@ -124,7 +130,12 @@ def load_earlier(path: Path) -> Earlier:
     )
     settings = results.settings
     try:
-        draws = (int(settings["seed"]), str(settings["mode"]), int(settings["large_every"]))
+        draws = (
+            int(settings["seed"]),
+            str(settings["mode"]),
+            int(settings["large_every"]),
+            str(settings.get("code", "")),
+        )
         behaviour = _behaviour(checked.details.get("behaviour"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(

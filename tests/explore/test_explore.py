@@ -366,6 +366,19 @@ def test_jobs_that_are_done_are_not_done_again(
     assert again.whole == whole.whole
     with pytest.raises(InputError, match="another folder"):
         run_exploration(replace(settings, fault="shifted-cut"))
+    # Another version of the program would have found something else, and begins anew.
+    monkeypatch.setattr(search, "explore_chunk", explore_chunk)
+    monkeypatch.setattr(search, "code_digest", lambda module: f"another {module}")
+    said: list[str] = []
+    first_again = iter((False, True))
+    anew = run_exploration(settings, interrupted=lambda: next(first_again), say=said.append)
+    assert anew.jobs_done == 1
+    assert len(said) == 1
+    assert "2 jobs were finished by another version" in said[0]
+    assert "another proofs.explore.chunk" in (tmp_path / "job-00000.json").read_text()
+    said.clear()
+    assert run_exploration(settings, say=said.append).jobs_done == 2
+    assert "1 jobs were finished by another version" in said[0]
     next(iter(tmp_path.iterdir())).write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match="not a finished job"):
         run_exploration(settings)

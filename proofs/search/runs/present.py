@@ -10,6 +10,7 @@ from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import has_derived_sizes
 from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
+from proofs.results.code_digest import code_digest
 from proofs.results.outcome import Checked
 from proofs.results.violation import of_loop
 from proofs.search.functions.present import print_results, summary
@@ -128,4 +129,10 @@ def search_settings(settings: LoopCheckSettings) -> dict[str, Any]:
         "seed": settings.seed,
         "mode": settings.mode,
         "large_every": settings.large_every,
+        "code": search_code(),
     }
+
+
+def search_code() -> str:
+    """A digest of the code that draws scenarios, runs them, and tells whether two runs differ."""
+    return code_digest("proofs.search.runs.search", "proofs.run.digest", "impl.vllm.runs.target")
