@@ -12,6 +12,7 @@ import click
 from proofs.commands.files import file_options
 from proofs.commands.options import chosen_runners, runner_option, tensors_on
 from proofs.describe.visible import print_lines
+from proofs.drive.jobs import warm_up_of
 from proofs.drive.recorded import DEFAULT_FOLDER, Recorded, load_recorded
 from proofs.jobs.ending import PlainCommand
 from proofs.jobs.processes import run_jobs
@@ -123,7 +124,9 @@ def sweep(
     jobs = [SweepJob(vllm, recorded, examples, seed, chosen, tensors) for vllm in left]
     unfinished: dict[str, str] = {}
     with progress_bar() as report_progress, interrupts() as interrupted:
-        for answer in run_jobs(sweep_vllm, jobs, names, report_progress, interrupted):
+        for answer in run_jobs(
+            sweep_vllm, jobs, names, report_progress, interrupted, warm_up_of=warm_up_of
+        ):
             name = names[answer.index]
             if answer.value is None:
                 unfinished[name] = str(answer.refused or answer.failed)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from impl.target import Runner
 from impl.tensors import TensorSettings
 from proofs.drive.examples import Replay
-from proofs.drive.jobs import ReplayJob, replay_on_vllm
+from proofs.drive.jobs import ReplayJob, replay_on_vllm, warm_up_of
 from proofs.drive.origin import Origin, vllm_origin
 from proofs.drive.replay import Replayed, judge_recorded, replay_case, replay_on_loop
 from proofs.jobs.processes import run_jobs
@@ -131,7 +131,9 @@ def _run_vllm(job: ReplayJob) -> list[Replayed]:
     """What became of each part or runner, in a process of its own."""
     name = job.vllm.source.name
     with interrupts() as interrupted:
-        for answer in run_jobs(replay_on_vllm, [job], [name], should_stop=interrupted):
+        for answer in run_jobs(
+            replay_on_vllm, [job], [name], should_stop=interrupted, warm_up_of=warm_up_of
+        ):
             if answer.refused is not None:
                 raise InputError(answer.refused)
             if answer.value is None:

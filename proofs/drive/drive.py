@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.drive.examples import examples_of
-from proofs.drive.jobs import make_target, names_of
+from proofs.drive.jobs import make_target, names_of, warm_up_of
 from proofs.drive.replay import Replayed, replay_on_loop
 from proofs.jobs.processes import ShouldStop, run_jobs
 from proofs.jobs.progress import ReportProgress
@@ -119,7 +119,9 @@ def driven(
     reason = "it was not run"
     if job.wanted:
         names = names_of([job.vllm])
-        for answer in run_jobs(drive, [job], names, report_progress, should_stop):
+        for answer in run_jobs(
+            drive, [job], names, report_progress, should_stop, warm_up_of=warm_up_of
+        ):
             done = answer.value or ()
             reason = answer.refused or answer.failed or reason
     missing = len(job.wanted) - len(done)

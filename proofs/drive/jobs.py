@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
 
 from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from proofs.drive.replay import Replayed, replay_case, replay_on_loop
 from proofs.jobs.progress import ReportProgress
+from proofs.jobs.warm import WarmUp
 from proofs.results.outcome import Outcome
 from proofs.run.digest import digest
 from proofs.run.judge import Judged, run_and_judge
+from proofs.run.record import record
 from proofs.run.targets import VllmName
 from proofs.search.runs.draws import Drawn
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
+from spec.claims.witnesses import TWO_ITEMS
 from spec.errors import InputError
 from spec.functions.case_files import Document
 from spec.record.document import LoopDocument
@@ -120,8 +124,38 @@ class ReplayJob:
     max_passes: int
 
 
+class OnVllm(Protocol):
+    """A job on a vLLM."""
+
+    @property
+    def vllm(self) -> VllmName:
+        """Which one."""
+
+
+def warm_up_of(job: OnVllm) -> WarmUp:
+    """What is made ready for a job on a vLLM, once for all jobs on the same one."""
+    return WarmUp(_prepare, job.vllm)
+
+
+def _prepare(vllm: VllmName) -> bool:
+    """Have everything imported that runs import, by running one on each runner.
+
+    Returns:
+        Whether forks can use it: a device that is in use cannot be used by a fork.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    target = make_target(vllm)
+    for runner in RUNNERS:
+        if target.missing(TWO_ITEMS, runner) is None:
+            record(target, TWO_ITEMS, runner, tensors=TensorSettings())
+    return not torch.cuda.is_available()
+
+
+@cache
 def make_target(vllm: VllmName) -> VllmLoop:
-    """The target, in a process that holds no other vLLM.
+    """The target, in a process that holds no other vLLM; made once.
 
     Raises:
         InputError: a dependency is missing, or there is no such class, or it is no scheduler.

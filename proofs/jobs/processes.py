@@ -1,25 +1,24 @@
 """Run jobs side by side, each in a process of its own: a process can hold only one vLLM.
 
-A job is a function of a module and its argument. What it prints is not shown: releases greet and
-warn as they please. Only the end of it is told when a process dies without an answer. A job that
-hangs is ended, one that takes more memory than it may breaks down, and none outlives this process.
+Jobs that say what has to be made ready for them share that: each is a fork of the process that did
+so. What a job prints is not shown: releases greet and warn as they please. Only the end of it is
+told when a process dies without an answer. A job that hangs is ended, one that takes more memory
+than it may breaks down, and none outlives this process.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from impl.temporary import temporary_folder
-from proofs.jobs.workers import WorkerContext, WorkerProcess, end_with_parent
+from proofs.jobs.warm import Task, WarmUp, fork
+from proofs.jobs.workers import WorkerContext, end_with_parent, limit_memory, write_to
 from spec.errors import InputError, NoVerdictError
 
 if TYPE_CHECKING:
@@ -86,10 +85,21 @@ class Answer(Generic[AnswerT]):
         return self.value
 
 
+class _Process(Protocol):
+    """A process of its own, or a fork of a warm one."""
+
+    @property
+    def exitcode(self) -> int | None: ...
+
+    def join(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
 @dataclass
 class _Running:
     index: int
-    process: WorkerProcess
+    process: _Process
     log: Path
     limits: Limits
     last_sign: float = field(default_factory=time.monotonic)
@@ -125,6 +135,7 @@ def run_jobs(
     should_stop: ShouldStop | None = None,
     at_once: int | None = None,
     limits: Limits = _NO_MORE,
+    warm_up_of: Callable[[ArgumentT], WarmUp] | None = None,
 ) -> Iterator[Answer[AnswerT]]:
     """Run a function on each argument; the answers in the order in which they come.
 
@@ -138,31 +149,33 @@ def run_jobs(
             run are asked to stop.
         at_once: processes at once; as many as the machine has cores by default.
         limits: what each job may take.
+        warm_up_of: what is made ready for a job, once for all jobs that say the same; ``None``
+            where there is nothing. It has no progress, so that all of it is one silence.
     """
     context = WorkerContext()
-    stop = context.Event()
     progress = _Progress(names, report_progress or (lambda *_: None))
     limit = at_once or os.cpu_count() or 1
     left = list(range(len(arguments)))
     running: dict[Connection, _Running] = {}
     with temporary_folder("jobs") as folder:
+        # A file, since a process that is there already can be handed no event.
+        stop = Path(folder) / "stop"
         try:
             while left or running:
                 if should_stop is not None and should_stop():
-                    stop.set()
+                    stop.touch()
                     left.clear()
                 while left and len(running) < limit:
                     index = left.pop(0)
                     log = Path(folder) / str(index)
                     ours, theirs = context.Pipe(duplex=False)
-                    process = context.Process(
-                        target=_serve,
-                        args=(theirs, stop, log, limits.num_bytes, work, arguments[index]),
-                        daemon=True,
-                    )
-                    process.start()
+                    argument = arguments[index]
+                    task = Task(_serve, (stop, work, argument), log, limits.num_bytes)
+                    warm_up = None if warm_up_of is None else warm_up_of(argument)
+                    process = _begin(warm_up, theirs, task)
                     theirs.close()
                     running[ours] = _Running(index, process, log, limits)
+                    progress.tell(index, running[ours].activity, 0, 1)
                 for connection in wait(list(running), _SECONDS_BETWEEN_LOOKS):
                     assert isinstance(connection, Connection)
                     answer = _hear(connection, running[connection], progress)
@@ -181,6 +194,15 @@ def run_jobs(
             for job in running.values():
                 job.process.kill()  # One that hangs might not hear anything milder.
                 job.process.join()
+
+
+def _begin(warm_up: WarmUp | None, connection: Connection, task: Task) -> _Process:
+    """Begin a task in a process of its own."""
+    if warm_up is not None:
+        return fork(warm_up, connection, task)
+    process = WorkerContext().Process(target=_alone, args=(connection, task), daemon=True)
+    process.start()
+    return process
 
 
 def _why_ended(job: _Running) -> str:
@@ -220,30 +242,22 @@ def _how_it_ended(job: _Running) -> str:
     return f"{how}: {last[:_LONGEST_LAST_WORDS]}" if last else how
 
 
-def _serve(
-    connection: Connection,
-    stop: Event,
-    log: Path,
-    num_bytes: int,
-    work: Work[Any, Any],
-    argument: Any,
-) -> None:
-    """Do the work in this process, and send what comes of it."""
+def _alone(connection: Connection, task: Task) -> None:
+    """Do a task in this process, which is there for nothing else."""
     end_with_parent()
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = num_bytes if hard == resource.RLIM_INFINITY else min(num_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
+    limit_memory(task.num_bytes)
+    write_to(task.log)
+    task.function(connection, *task.arguments)
+
+
+def _serve(connection: Connection, stop: Path, work: Work[Any, Any], argument: Any) -> None:
+    """Do the work in this process, and send what comes of it."""
 
     def report_progress(activity: str, done: int, total: int) -> None:
         connection.send(("progress", (activity, done, total)))
 
     try:
-        connection.send(("done", work(argument, report_progress, stop.is_set)))
+        connection.send(("done", work(argument, report_progress, stop.exists)))
     except InputError as error:
         connection.send(("refused", str(error)))
     except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
 
 _ORPHANED = 70
 """Exit code of a worker whose parent is gone; nobody is left to read it."""
@@ -80,19 +82,56 @@ def end_with_parent() -> None:
     run: Linux ends it all the same.
     """
     parent = multiprocessing.parent_process()
-    if parent is None:
-        return
+    if parent is not None:
+        end_with(parent.pid or 0, parent.sentinel)
+
+
+def end_with(process: int, pipe: int) -> None:
+    """End this process as soon as the one that it comes from is gone.
+
+    Args:
+        process: its number.
+        pipe: descriptor of the end to read from; that process holds the other end, and only it.
+    """
+    end_with_linux(process)
+
+    def watch() -> None:
+        wait([pipe])
+        os._exit(_ORPHANED)
+
+    threading.Thread(target=watch, name="end when closed", daemon=True).start()
+
+
+def end_with_linux(process: int) -> None:
+    """Have Linux end this process as soon as the one that it comes from is gone.
+
+    It needs no thread, and does nothing elsewhere.
+
+    Args:
+        process: number of the process that this one comes from.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent.pid:  # It ended before it was asked for.
+        if os.getppid() != process:  # It ended before it was asked for.
             os._exit(_ORPHANED)
 
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(_ORPHANED)
 
-    threading.Thread(target=watch, name="end with parent", daemon=True).start()
+def write_to(log: Path) -> None:
+    """Send to a file what this process prints, and what libraries print in it."""
+    descriptor = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+
+
+def limit_memory(num_bytes: int) -> None:
+    """Let this process have so much memory of its own (bytes), and no more."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = num_bytes if hard == resource.RLIM_INFINITY else min(num_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def worker_processes(workers: int) -> ProcessPoolExecutor:

@@ -17,6 +17,7 @@ from proofs.drive.jobs import (
     names_of,
     run_scenarios,
     search_vllm,
+    warm_up_of,
 )
 from proofs.jobs.processes import Answer, ShouldStop, run_jobs
 from proofs.jobs.progress import ReportProgress
@@ -73,7 +74,9 @@ class _Round:
     ) -> None:
         vllms = list(self.wanted)
         jobs = [RunsJob(v, tuple(self.wanted[v]), settings.tensors) for v in vllms]
-        for answer in run_jobs(run_scenarios, jobs, names_of(vllms), progress, stop):
+        for answer in run_jobs(
+            run_scenarios, jobs, names_of(vllms), progress, stop, warm_up_of=warm_up_of
+        ):
             vllm = vllms[answer.index]
             done = answer.require(vllm.source.name)
             for (scenario, runners), ran in zip(self.wanted[vllm], done, strict=False):
@@ -152,7 +155,9 @@ def _search(
     """The answers in the order of the vLLMs; ``None`` where the search was stopped before."""
     jobs = [SearchJob(vllm, settings, keeps_behaviour, began) for vllm in vllms]
     answers: list[Answer[Searched] | None] = [None] * len(jobs)
-    for answer in run_jobs(search_vllm, jobs, names_of(vllms), progress, should_stop):
+    for answer in run_jobs(
+        search_vllm, jobs, names_of(vllms), progress, should_stop, warm_up_of=warm_up_of
+    ):
         answers[answer.index] = answer
     return answers
 

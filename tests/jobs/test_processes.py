@@ -7,28 +7,39 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from impl.temporary import sweep, temporary_folder
 from proofs.jobs.ending import code_of
 from proofs.jobs.processes import JobError, Limits, run_jobs
+from proofs.jobs.warm import WarmUp
 from spec.errors import InputError
-from tests.support.loop_jobs import any_end
+from tests.support.loop_jobs import any_end, warm
 from tests.support.waiting import is_free, wait_until
 
 ROOT = Path(__file__).parents[2]
+WarmUpOf: TypeAlias = Callable[[str], WarmUp] | None
+both_ways = pytest.mark.parametrize("warm_up_of", [None, warm], ids=["alone", "fork"])
+"""A job in a new process, and in a fork of a warm one."""
 
 
-def test_each_job_answers_in_its_own_way() -> None:
+@both_ways
+def test_each_job_answers_in_its_own_way(warm_up_of: WarmUpOf) -> None:
     """One that breaks down or dies would take the others with it, or pass for one that ended."""
     ends = ["well", "refuse", "break down", "die"]
     activities: list[str] = []
     answers = {
         ends[answer.index]: answer
         for answer in run_jobs(
-            any_end, ends, ends, report_progress=lambda activity, *_: activities.append(activity)
+            any_end,
+            ends,
+            ends,
+            report_progress=lambda activity, *_: activities.append(activity),
+            warm_up_of=warm_up_of,
         )
     }
     assert answers["well"].value == "did well"
@@ -42,7 +53,8 @@ def test_each_job_answers_in_its_own_way() -> None:
         answers["die"].require("die")
 
 
-def test_jobs_that_are_stopped_return_what_they_have() -> None:
+@both_ways
+def test_jobs_that_are_stopped_return_what_they_have(warm_up_of: WarmUpOf) -> None:
     """Ctrl-C would lose everything, or be waited for in vain; and no further job may start."""
     asked = iter([False, False])
     answers = list(
@@ -52,14 +64,18 @@ def test_jobs_that_are_stopped_return_what_they_have() -> None:
             ["first", "second"],
             should_stop=lambda: next(asked, True),
             at_once=1,
+            warm_up_of=warm_up_of,
         )
     )
     assert [answer.value for answer in answers] == ["stopped"]
 
 
-def test_a_job_that_hangs_is_ended_and_told() -> None:
+@both_ways
+def test_a_job_that_hangs_is_ended_and_told(warm_up_of: WarmUpOf) -> None:
     """Wrong: an endless loop in a checkout hangs the command for ever."""
-    (answer,) = run_jobs(any_end, ["hang"], ["it"], limits=Limits(seconds_of_silence=0.5))
+    (answer,) = run_jobs(
+        any_end, ["hang"], ["it"], limits=Limits(seconds_of_silence=0.5), warm_up_of=warm_up_of
+    )
     assert answer.value is None
     # Whether it had begun by then depends on the machine.
     assert answer.failed in {
@@ -68,11 +84,13 @@ def test_a_job_that_hangs_is_ended_and_told() -> None:
     }
 
 
-def test_a_job_that_takes_too_much_memory_breaks_down_alone() -> None:
+@both_ways
+def test_a_job_that_takes_too_much_memory_breaks_down_alone(warm_up_of: WarmUpOf) -> None:
     """Wrong: what a checkout allocates takes the whole machine along."""
     limits = Limits(num_bytes=1 << 30)
     ends = ["take all memory", "well"]
-    answers = {ends[a.index]: a for a in run_jobs(any_end, ends, ends, limits=limits)}
+    done = run_jobs(any_end, ends, ends, limits=limits, warm_up_of=warm_up_of)
+    answers = {ends[answer.index]: answer for answer in done}
     assert answers["take all memory"].failed == "MemoryError"
     assert answers["well"].value == "did well"
 
@@ -80,16 +98,17 @@ def test_a_job_that_takes_too_much_memory_breaks_down_alone() -> None:
 PARENT = """
 import sys
 from proofs.jobs.processes import run_jobs
-from tests.support.loop_jobs import hold
-list(run_jobs(hold, [sys.argv[1]], ["it"]))
+from tests.support.loop_jobs import hold, warm
+list(run_jobs(hold, [sys.argv[1]], ["it"], warm_up_of=warm if sys.argv[2] == "fork" else None))
 """
 
 
-def test_no_job_outlives_a_parent_that_was_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["alone", "fork"])
+def test_no_job_outlives_a_parent_that_was_killed(tmp_path: Path, way: str) -> None:
     """Wrong: workers of a killed command run for ever, and its folders stay."""
     held = tmp_path / "held"
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(held)],
+        [sys.executable, "-c", PARENT, str(held), way],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )

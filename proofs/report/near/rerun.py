@@ -8,7 +8,7 @@ from typing import TypeAlias
 from impl.target import RUNNERS, Runner
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
-from proofs.drive.jobs import RunsJob, names_of, run_scenarios
+from proofs.drive.jobs import RunsJob, names_of, run_scenarios, warm_up_of
 from proofs.jobs.processes import ShouldStop, run_jobs
 from proofs.report.near.neighbours import variations
 from proofs.run.judge import run_and_judge
@@ -88,7 +88,9 @@ def vllm_reruns(
     claims: dict[tuple[Scenario, tuple[Runner, ...]], frozenset[str] | None] = {}
     if wanted:
         job = RunsJob(vllm, tuple(wanted), tensors)
-        for answer in run_jobs(run_scenarios, [job], names_of([vllm]), should_stop=should_stop):
+        for answer in run_jobs(
+            run_scenarios, [job], names_of([vllm]), None, should_stop, warm_up_of=warm_up_of
+        ):
             for key, ran in zip(wanted, answer.value or (), strict=False):
                 broken = frozenset(claim for found in ran.found.values() for claim, _ in found)
                 claims[key] = None if ran.missing or ran.failed else broken
