@@ -15,7 +15,7 @@ from impl.reference.engine import Engine
 from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.output import SchedulerOutput
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
-from impl.reference.scheduling.updates import InFlight
+from impl.reference.scheduling.updates import RequestInFlight
 from impl.reference.worker.worker import Worker
 from impl.target import Runner
 from spec.errors import InputError
@@ -102,7 +102,7 @@ def nothing_is_sampled(
 ) -> tuple[Scenario, Iterator[Step]]:
     """A step that reaches the end of what is known yields no token."""
 
-    def emit(self: Any, entry: InFlight, accepted: int, is_stale: bool) -> int:
+    def emit(self: Any, entry: RequestInFlight, accepted: int, is_stale: bool) -> int:
         request: SchedulerRequest = entry.request
         if not is_stale and request.num_output_placeholders:
             request.num_output_placeholders -= 1 + accepted

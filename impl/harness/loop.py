@@ -25,8 +25,8 @@ from spec.record.steps import (
     ErrorSeen,
     Event,
     EventSeen,
-    Outcome,
     PassSeen,
+    RequestOutcome,
     ScheduledRequest,
     Step,
     UpdateSeen,
@@ -36,7 +36,7 @@ from spec.record.steps import (
 _event_seen, _pass_seen, _update_seen = quick(EventSeen), quick(PassSeen), quick(UpdateSeen)
 
 
-class InFlight(Protocol):
+class PassInFlight(Protocol):
     """A pass that was scheduled and is not yet updated."""
 
     @property
@@ -48,7 +48,7 @@ class InFlight(Protocol):
         """The requests that run in it."""
 
 
-PassT = TypeVar("PassT", bound=InFlight)
+PassT = TypeVar("PassT", bound=PassInFlight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Loop(ABC, Generic[PassT]):
         """Let the worker run a pass; what it reads is lost."""
 
     @abstractmethod
-    def update(self, scheduled: PassT) -> Iterable[Outcome]:
+    def update(self, scheduled: PassT) -> Iterable[RequestOutcome]:
         """Give the scheduler the results of a pass; what became of each request of its batch."""
 
     @abstractmethod
@@ -212,7 +212,7 @@ class Loop(ABC, Generic[PassT]):
         return seen, self._due(scheduled)
 
     def _record_update(self, due: PassT) -> UpdateSeen:
-        outcomes: list[Outcome] = []
+        outcomes: list[RequestOutcome] = []
         error = None
         try:
             for outcome in self.update(due):

@@ -16,13 +16,13 @@ from impl.reference.scheduling.encoder_cache import EncoderCacheManager
 from impl.reference.scheduling.kv_blocks import KvBlocks
 from impl.reference.scheduling.output import SchedulerOutput
 from impl.reference.scheduling.scheduled_request import SchedulerRequest, Turn
-from impl.reference.scheduling.updates import InFlight
+from impl.reference.scheduling.updates import RequestInFlight
 from impl.target import Runner
 from impl.tensors import TensorSettings
 from spec.functions.observations import request_name
 from spec.record.quick import quick
 from spec.record.scenario import Scenario
-from spec.record.steps import EngineState, LoopBookState, Outcome, RequestState, WorkerSeen
+from spec.record.steps import EngineState, LoopBookState, RequestOutcome, RequestState, WorkerSeen
 
 _engine_state, _request_state = quick(EngineState), quick(RequestState)
 
@@ -41,7 +41,7 @@ class Scheduled:
     index: int
     output: SchedulerOutput
     rejected: list[int]
-    batch: list[InFlight]
+    batch: list[RequestInFlight]
 
 
 class Engine(Loop[Scheduled]):
@@ -136,7 +136,7 @@ class Engine(Loop[Scheduled]):
             end = entry.num_computed_tokens + entry.num_scheduled_tokens
             samples = end >= entry.prefill_len + entry.num_output_placeholders
             batch.append(
-                InFlight(
+                RequestInFlight(
                     request,
                     entry.num_scheduled_tokens,
                     entry.num_draft_tokens,
@@ -165,7 +165,7 @@ class Engine(Loop[Scheduled]):
         """See :class:`impl.harness.loop.Loop`."""
         self._worker.advance(scheduled.output)
 
-    def update(self, scheduled: Scheduled) -> Iterator[Outcome]:
+    def update(self, scheduled: Scheduled) -> Iterator[RequestOutcome]:
         """See :class:`impl.harness.loop.Loop`."""
         return self.updates.update(scheduled.index, scheduled.batch)
 

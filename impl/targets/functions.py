@@ -8,7 +8,6 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from impl.faults.switches import faulty_parts
 from impl.reference.features import features_of
 from impl.reference.scheduling.book import Book, RowCountMismatchError
 from impl.reference.scheduling.encoder_cache import EncoderCacheManager
@@ -17,6 +16,7 @@ from impl.reference.worker.cache import WorkerCache
 from impl.reference.worker.merge import merge_embeddings
 from impl.reference.worker.runner_v1 import CachedRequestState, ScheduledTokens
 from impl.target import Part, Runner, error_seen
+from impl.targets.reference import Reference
 from impl.tensors import RowCodec, TensorSettings
 from spec.functions.cases import (
     BookCase,
@@ -41,24 +41,8 @@ from spec.functions.observations import (
 from spec.record.feature import Feature
 
 
-class ReferenceTarget:
-    """The reference implementation as a :class:`impl.target.FunctionTarget`.
-
-    Args:
-        faults: names of switches of :mod:`impl.faults.switches`, all active together.
-
-    Raises:
-        InputError: an unknown fault; the message lists those that exist.
-    """
-
-    def __init__(self, faults: Iterable[str] = ()) -> None:
-        self.faults = frozenset(faults)
-        self._parts = faulty_parts(self.faults)
-
-    @property
-    def name(self) -> str:
-        """``reference``, with the faults that are switched on."""
-        return " ".join(["reference", *(f"+{name}" for name in sorted(self.faults))])
+class ReferenceTarget(Reference):
+    """The reference implementation as a :class:`impl.target.FunctionTarget`."""
 
     def missing(self, part: Part) -> str | None:
         """Nothing is missing."""
@@ -117,11 +101,11 @@ class ReferenceTarget:
                 for name, request in zip(names, case.requests, strict=True)
             }
             tokens = ScheduledTokens(dict(zip(names, scheduled, strict=True)), total)
-            runner_v1 = self._parts.runner_v1(states, names, worker)
+            runner_v1 = self.parts.runner_v1(states, names, worker)
             return runner_v1.gather_mm_embeddings(tokens, case.draft_lookahead)
         prefill_lens = np.array([r.prefill_len for r in case.requests], dtype=np.int32)
         computed = np.array([r.num_computed_tokens for r in case.requests], dtype=np.int32)
-        return self._parts.runner_v2(features, worker).gather_mm_embeddings(
+        return self.parts.runner_v2(features, worker).gather_mm_embeddings(
             names,
             total,
             np.array(scheduled, dtype=np.int32),
@@ -147,7 +131,7 @@ class ReferenceTarget:
             for progress in case.progress:
                 request.num_computed_tokens = progress.num_computed_tokens
                 request.num_output_placeholders = progress.num_output_placeholders
-                gone = self._parts.free_encoder_inputs(
+                gone = self.parts.free_encoder_inputs(
                     request, book, is_encoder_decoder=case.is_encoder_decoder
                 )
                 moments.append(FreeMoment(tuple(gone), _state(book)))
@@ -180,7 +164,7 @@ class ReferenceTarget:
         """Search the window; features out of order are searched as they stand."""
         features = self._features(case.features)
         try:
-            low, high = self._parts.features_in_window(features, case.start, case.end)
+            low, high = self.parts.features_in_window(features, case.start, case.end)
         except Exception as error:
             return RangeObservation(0, 0, error_seen(error))
         return RangeObservation(low, high)
@@ -192,7 +176,7 @@ class ReferenceTarget:
             InputError: the case is not valid.
         """
         case.validate()
-        place = self._parts.placeholder_range(0, len(case.is_embed), torch.tensor(case.is_embed))
+        place = self.parts.placeholder_range(0, len(case.is_embed), torch.tensor(case.is_embed))
         try:
             low, high = place.rows_in_range(case.start, case.end)
         except Exception as error:
@@ -200,12 +184,12 @@ class ReferenceTarget:
         return RangeObservation(low, high)
 
     def _features(self, features: Iterable[Feature]) -> list[MultiModalFeature]:
-        return features_of(self._parts.placeholder_range, features)
+        return features_of(self.parts.placeholder_range, features)
 
     def _new_book(self, cache_size: int, is_encoder_decoder: bool) -> Book:
         if is_encoder_decoder:
-            return self._parts.encoder_decoder_book(cache_size)
-        return self._parts.book(cache_size)
+            return self.parts.encoder_decoder_book(cache_size)
+        return self.parts.book(cache_size)
 
 
 def _take(

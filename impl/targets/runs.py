@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from impl.faults.switches import faulty_parts
 from impl.reference.engine import Engine
 from impl.target import Runner
+from impl.targets.reference import Reference
 from impl.tensors import TensorSettings
 from spec.record.scenario import Scenario
 from spec.record.steps import Step
 
 
-class ReferenceLoop:
-    """The reference implementation as a :class:`impl.target.LoopTarget`.
-
-    Args:
-        faults: names of switches of :mod:`impl.faults.switches`, all active together.
-
-    Raises:
-        InputError: an unknown fault; the message lists those that exist.
-    """
-
-    def __init__(self, faults: Iterable[str] = ()) -> None:
-        self.faults = frozenset(faults)
-        self.parts = faulty_parts(self.faults)
-
-    @property
-    def name(self) -> str:
-        """``reference``, with the faults that are switched on."""
-        return " ".join(["reference", *(f"+{name}" for name in sorted(self.faults))])
+class ReferenceLoop(Reference):
+    """The reference implementation as a :class:`impl.target.LoopTarget`."""
 
     def missing(self, scenario: Scenario, runner: Runner) -> str | None:
         """Nothing is missing."""

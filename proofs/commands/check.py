@@ -7,7 +7,7 @@ import click
 from impl.target import FunctionTarget
 from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source
-from proofs.commands.check_loop import check_runs, loop_check_settings
+from proofs.commands.check_runs import check_runs, loop_check_settings
 from proofs.commands.files import file_options
 from proofs.commands.options import (
     claim_ids,

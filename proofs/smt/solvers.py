@@ -131,7 +131,7 @@ Build: TypeAlias = Callable[[SolverVocabulary], BoolTerm]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SolverAnswer:
     """A solver's answer and the resource units that it took."""
 
     answer: Answer
@@ -146,7 +146,7 @@ class Solver(Protocol):
         """The solver's name in reports."""
         ...
 
-    def check(self, build: Build, resource_limit: int) -> Outcome:
+    def check(self, build: Build, resource_limit: int) -> SolverAnswer:
         """Whether the built formula is satisfiable."""
         ...
 
@@ -165,11 +165,11 @@ class Z3:
 
     name = "z3"
 
-    def check(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> Outcome:
+    def check(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> SolverAnswer:
         """Whether the built formula is satisfiable."""
         solver, _ = self._solver(build, resource_limit)
         answer = str(solver.check())
-        return Outcome(_answer(answer), solver.statistics().get_key_value("rlimit count"))
+        return SolverAnswer(_answer(answer), solver.statistics().get_key_value("rlimit count"))
 
     def smallest_model(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> Assignment:
         """The smallest model of a satisfiable formula.
@@ -230,7 +230,7 @@ class CVC5:
 
     name = "cvc5"
 
-    def check(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> Outcome:
+    def check(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> SolverAnswer:
         """Whether the built formula is satisfiable."""
         context = cvc5.Context()
         solver = cvc5.Solver(ctx=context)
@@ -239,7 +239,7 @@ class CVC5:
         solver.add(build_formula(build, SolverVocabulary(cvc5, context)))
         answer = str(solver.check())
         used = solver.statistics()["resource::resourceUnitsUsed"]["value"]
-        return Outcome(_answer(answer), int(used))
+        return SolverAnswer(_answer(answer), int(used))
 
 
 SOLVERS: tuple[Solver, ...] = (Z3(), CVC5())

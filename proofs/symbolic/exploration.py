@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import z3
 
 from proofs.symbolic.integers import NotModelled, SymbolicBool, SymbolicInt, deciding
-from proofs.symbolic.tree import Decision, Leaf, Outcome, Tree, Unfinished, insert
+from proofs.symbolic.tree import Decision, Leaf, Tree, Unfinished, Value, insert
 
 
 class BudgetExhausted(Exception):  # noqa: N818 - it says what happened
@@ -102,13 +102,13 @@ class Exploration:
         self._pending.append(fact)
         self._drop_model_unless(fact)
 
-    def explore(self, run: Callable[[], Outcome]) -> Tree[Outcome]:
+    def explore(self, run: Callable[[], Value]) -> Tree[Value]:
         """Run the function once per feasible path and return the decision tree."""
-        root: Tree[Outcome] | None = None
+        root: Tree[Value] | None = None
         waiting: list[list[Decision]] = [[]]
         while waiting and self.counts.paths < self.path_budget:
             self._prefix = waiting.pop()
-            end: Tree[Outcome]
+            end: Tree[Value]
             with self._path():
                 try:
                     end = Leaf(run())

@@ -8,14 +8,14 @@ from typing import Generic, TypeAlias, TypeVar
 
 import z3
 
-Outcome = TypeVar("Outcome")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Leaf(Generic[Outcome]):
+class Leaf(Generic[Value]):
     """The end of one path: what the run returned."""
 
-    outcome: Outcome
+    outcome: Value
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Unfinished:
 
 
 @dataclass
-class Fork(Generic[Outcome]):
+class Fork(Generic[Value]):
     """A comparison, and what follows when it holds and when it does not."""
 
     condition: z3.BoolRef
-    holds: Tree[Outcome]
-    fails: Tree[Outcome]
+    holds: Tree[Value]
+    fails: Tree[Value]
 
 
-Tree: TypeAlias = "Leaf[Outcome] | Fork[Outcome] | Pruned | Unfinished"
+Tree: TypeAlias = "Leaf[Value] | Fork[Value] | Pruned | Unfinished"
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,15 @@ class Decision:
     forced: bool
 
 
-def insert(
-    tree: Tree[Outcome] | None, decisions: list[Decision], end: Tree[Outcome]
-) -> Tree[Outcome]:
+def insert(tree: Tree[Value] | None, decisions: list[Decision], end: Tree[Value]) -> Tree[Value]:
     """Add one path to the tree; branches not yet run hold ``Unfinished`` until they are."""
     root = tree
-    parent: Fork[Outcome] | None = None
+    parent: Fork[Value] | None = None
     went = False
     node = root
     for decision in decisions:
         if not isinstance(node, Fork):
-            missing: Tree[Outcome] = Pruned() if decision.forced else Unfinished("not run")
+            missing: Tree[Value] = Pruned() if decision.forced else Unfinished("not run")
             node = Fork(decision.condition, missing, missing)
             root = _attach(parent, went, node, root)
         parent, went = node, decision.taken
@@ -73,8 +71,11 @@ def insert(
 
 
 def _attach(
-    parent: Fork[Outcome] | None, went: bool, node: Tree[Outcome], root: Tree[Outcome] | None
-) -> Tree[Outcome]:
+    parent: Fork[Value] | None,
+    went: bool,
+    node: Tree[Value],
+    root: Tree[Value] | None,
+) -> Tree[Value]:
     if parent is None:
         return node
     if went:
@@ -85,9 +86,9 @@ def _attach(
     return root
 
 
-def leaves(tree: Tree[Outcome]) -> Iterator[tuple[list[z3.BoolRef], Outcome]]:
+def leaves(tree: Tree[Value]) -> Iterator[tuple[list[z3.BoolRef], Value]]:
     """Every finished path: its conditions, and what it returned."""
-    stack: list[tuple[Tree[Outcome], list[z3.BoolRef]]] = [(tree, [])]
+    stack: list[tuple[Tree[Value], list[z3.BoolRef]]] = [(tree, [])]
     while stack:
         node, conditions = stack.pop()
         if isinstance(node, Leaf):
@@ -98,8 +99,8 @@ def leaves(tree: Tree[Outcome]) -> Iterator[tuple[list[z3.BoolRef], Outcome]]:
 
 
 def denote(
-    tree: Tree[Outcome],
-    of_leaf: Callable[[Outcome], z3.BoolRef | bool],
+    tree: Tree[Value],
+    of_leaf: Callable[[Value], z3.BoolRef | bool],
     context: z3.Context,
     *,
     pruned: bool = False,

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, not_, or_
 from spec.claims.register import states
+from spec.rules import geometry
 
 
 class Span(Protocol):
@@ -61,7 +62,7 @@ def drafter_reads(feature: Span, chunk: Chunk) -> BoolTerm:
 
 def is_at_boundary(feature: Span, chunk: Chunk) -> BoolTerm:
     """Whether the feature starts at or past the processed end: only the drafter can reach it."""
-    return feature.offset >= chunk.end
+    return geometry.is_at_boundary(feature.offset, chunk.end)
 
 
 # What a pass reads
@@ -146,6 +147,22 @@ def boundary_used_when_resident(
 ) -> BoolTerm:
     """A resident boundary feature is read, not skipped."""
     return implies(and_(at_boundary, resident), is_used)
+
+
+@states("fresh-tensor")
+def fresh_tensor(
+    is_read: BoolTerm, is_own_content: BoolTerm, since_reset: BoolTerm, has_all_rows: BoolTerm
+) -> BoolTerm:
+    """Each row returned was encoded from the reader's own content since the last reset, and its
+    tensor has as many rows as the reader's mask has true positions.
+
+    Args:
+        is_read: whether a reader finds the tensor.
+        is_own_content: whether it was encoded from what the reader's hash stands for.
+        since_reset: whether it was encoded since the cache was last reset.
+        has_all_rows: whether it has the rows of the reader's mask.
+    """
+    return implies(is_read, and_(is_own_content, since_reset, has_all_rows))
 
 
 # What the worker holds

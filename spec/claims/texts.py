@@ -393,8 +393,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="fresh-tensor",
         kind="safety",
-        sentence="each row returned was encoded from the reader's own content since the last "
-        "reset, and its tensor has as many rows as the reader's mask has true positions",
+        sentence=sentence_of(statements.fresh_tensor),
         why="57696: the model would read another image, or one of before the weights changed",
         not_expected="for contents that share a hash",
         assumptions=("hash-is-content",),

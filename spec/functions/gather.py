@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from spec.functions.cases import GatherCase, GatherRequest
 from spec.functions.observations import RowIdentity
 from spec.record.feature import Feature
-from spec.rules.geometry import drafter_window, is_boundary
+from spec.rules.geometry import drafter_window, is_at_boundary, processed_end
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,9 @@ def read_features(case: GatherCase) -> tuple[ReadFeature, ...]:
             feature=feature_index,
             spec=feature,
             resident=feature.identifier in resident,
-            boundary=is_boundary(
-                feature.offset, request.num_computed_tokens, request.num_scheduled_tokens
+            boundary=is_at_boundary(
+                feature.offset,
+                processed_end(request.num_computed_tokens, request.num_scheduled_tokens),
             ),
         )
         for request_index, request in enumerate(case.requests)

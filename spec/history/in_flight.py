@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal, TypeAlias
 
 from spec.record.steps import PassSeen, ScheduledRequest
@@ -12,10 +13,15 @@ request ended, was rewound or is in its next turn."""
 
 
 class InFlight:
-    """The batches in flight, and the standings of outputs that are no longer live."""
+    """The batches in flight, and the standings of outputs that are no longer live.
+
+    Attributes:
+        batches: what each pass runs that is not yet updated, by its number; passes without tokens
+            are left out.
+    """
 
     def __init__(self) -> None:
-        self._batches: dict[int, dict[int, ScheduledRequest]] = {}
+        self.batches: dict[int, dict[int, ScheduledRequest]] = {}
         self._standings: dict[int, dict[int, Standing]] = {}
 
     def add(self, step: PassSeen) -> None:
@@ -23,7 +29,7 @@ class InFlight:
         for request in step.preempted:
             self._set(request, "preempted")
         if step.scheduled:
-            self._batches[step.index] = {
+            self.batches[step.index] = {
                 scheduled.request: scheduled for scheduled in step.scheduled
             }
             self._standings[step.index] = {}
@@ -33,14 +39,25 @@ class InFlight:
 
         Both are empty if nothing ran.
         """
-        return self._batches.pop(index, {}), self._standings.pop(index, {})
+        return self.batches.pop(index, {}), self._standings.pop(index, {})
+
+    def of(self, request: int) -> list[ScheduledRequest]:
+        """What runs of the request in the passes in flight."""
+        return [batch[request] for batch in self.batches.values() if request in batch]
+
+    def in_order(self) -> Hashable:
+        """The batches and standings in order, without numbers of passes: they never repeat."""
+        return tuple(
+            (tuple(batch.values()), frozenset(self._standings[index].items()))
+            for index, batch in self.batches.items()
+        )
 
     def end(self, request: int) -> None:
         """Let nothing of the request in flight count any more."""
         self._set(request, "dead")
 
     def _set(self, request: int, standing: Standing) -> None:
-        for index, batch in self._batches.items():
+        for index, batch in self.batches.items():
             if request in batch:
                 standings = self._standings[index]
                 if standings.get(request) != "dead":

@@ -18,9 +18,9 @@ from spec.record.steps import (
     ErrorSeen,
     EventSeen,
     LoopBookState,
-    Outcome,
     PassSeen,
     Read,
+    RequestOutcome,
     RequestState,
     ScheduledRequest,
     Status,
@@ -32,7 +32,7 @@ from spec.record.steps import (
 _request_state, _book_state = quick(RequestState), quick(LoopBookState)
 _engine_state, _worker_seen = quick(EngineState), quick(WorkerSeen)
 _pass_seen, _update_seen, _event_seen = quick(PassSeen), quick(UpdateSeen), quick(EventSeen)
-_scheduled, _outcome, _encoding = quick(ScheduledRequest), quick(Outcome), quick(Encoding)
+_scheduled, _outcome, _encoding = quick(ScheduledRequest), quick(RequestOutcome), quick(Encoding)
 _NOTHING_READ = Read()
 _STATUSES: dict[str, Status] = {status: status for status in get_args(Status)}
 

@@ -106,7 +106,7 @@ class PassRecord(NamedTuple):
     error: str | None
 
 
-Outcome: TypeAlias = tuple[int, int, int, bool, int]
+OutcomeSeen: TypeAlias = tuple[int, int, int, bool, int]
 """Request; drafts accepted; tokens emitted; whether dropped; where progress fell to, or -1."""
 
 
@@ -119,6 +119,6 @@ class UpdateRecord(NamedTuple):
         error: what it raised.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OutcomeSeen, ...]
     freed: int
     error: str | None

@@ -15,7 +15,7 @@ from spec.model.state import (
     LIVE,
     WAITING,
     Entry,
-    Outcome,
+    OutcomeSeen,
     State,
     UpdateRecord,
 )
@@ -96,7 +96,7 @@ def update(
     work = begin(layout, state)
     batch = work.in_flight[0]
     work.in_flight = work.in_flight[1:]
-    outcomes: list[Outcome] = []
+    outcomes: list[OutcomeSeen] = []
     freed = 0
     for place, entry in enumerate(batch):
         if entry[4] == DROPPED:
@@ -115,7 +115,7 @@ def update(
 
 
 def _fall(
-    work: Working, request: int, loads: Mapping[int, Sequence[int]], outcomes: list[Outcome]
+    work: Working, request: int, loads: Mapping[int, Sequence[int]], outcomes: list[OutcomeSeen]
 ) -> bool:
     """Let progress fall where KV turns out to be missing; whether it did."""
     status, computed, placeholders, _, known, blocks, starts, rank = work.requests[request]
@@ -131,7 +131,7 @@ def _fall(
     return False
 
 
-def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[Outcome]) -> int:
+def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[OutcomeSeen]) -> int:
     """Take back what was rejected, let go of what is passed, append what was sampled."""
     request, _, num_drafts, samples, standing = entry
     layout = work.layout

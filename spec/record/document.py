@@ -1,8 +1,8 @@
 """Scenarios and traces as versioned JSON with a published schema.
 
-The schema is ``spec/schema/loop-v1.json``, generated from the dataclasses; a test holds the two
-equal. Traces get large: each request, finding and step takes one line, so that tools for lines of
-text can pick one out.
+The schema is ``schema/loop-v1.json`` beside this module, generated from the dataclasses; a test
+holds the two equal. Traces get large: each request, finding and step takes one line, so that tools
+for lines of text can pick one out.
 """
 
 from __future__ import annotations

@@ -134,6 +134,12 @@ class ScheduledRequest:
 
     __pydantic_config__ = _STRICT
 
+    @property
+    def samples(self) -> bool:
+        """Whether the pass reaches the end of the tokens that are known, and so samples one."""
+        end = self.num_computed_tokens + self.num_scheduled_tokens
+        return end >= self.prefill_len + self.num_output_placeholders
+
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
@@ -264,7 +270,7 @@ class PassSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestOutcome:
     """What the update of a pass did to one of its requests.
 
     Attributes:
@@ -290,7 +296,7 @@ class UpdateSeen:
     """The update of a pass; ``continued`` as in :class:`EventSeen`."""
 
     index: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RequestOutcome, ...]
     calls: tuple[Call, ...]
     continued: tuple[tuple[int, int], ...]
     state: EngineState

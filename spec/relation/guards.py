@@ -21,11 +21,6 @@ def goes_by_progress(
     return free.may_drop_reference(offset, length, num_computed_tokens, placeholders, 0)
 
 
-def window_end(start: IntTerm, num_tokens: IntTerm, scheduler_lookahead: IntTerm) -> IntTerm:
-    """End of the window in which a pass asks for what it reads."""
-    return encoder_inputs.window_end(start, num_tokens, scheduler_lookahead)
-
-
 def ends_before_refused(start: IntTerm, num_tokens: IntTerm, offset: IntTerm) -> BoolTerm:
     """Whether a chunk is within what is left of it by the cut at a refused feature."""
     return num_tokens <= chunk_ends.refused_cut(offset, start, num_tokens, 0)
@@ -72,7 +67,7 @@ class Guards:
     """The guards; each field is named after the function that a correct engine has there."""
 
     goes_by_progress: Callable[[IntTerm, IntTerm, IntTerm, IntTerm], BoolTerm] = goes_by_progress
-    window_end: Callable[[IntTerm, IntTerm, IntTerm], IntTerm] = window_end
+    window_end: Callable[[IntTerm, IntTerm, IntTerm], IntTerm] = encoder_inputs.window_end
     ends_before_refused: Callable[[IntTerm, IntTerm, IntTerm], BoolTerm] = ends_before_refused
     keeps_item_whole: Callable[..., BoolTerm] = keeps_item_whole
     is_announced: Callable[[BoolTerm, BoolTerm], BoolTerm] = is_announced

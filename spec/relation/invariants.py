@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spec.algebra import BoolTerm, and_, eq, implies, ite, not_, or_
-from spec.claims.predicates import freed_not_needed, is_at_boundary, slots_conserved
+from spec.claims.predicates import freed_not_needed, fresh_tensor, is_at_boundary, slots_conserved
 from spec.relation.state import Scope, State
 
 
@@ -132,7 +132,8 @@ def raw_data_is_there(scope: Scope, s: State) -> BoolTerm:
 
 def tensor_is_fresh(scope: Scope, s: State) -> BoolTerm:
     """What the worker holds was encoded since the cache was last reset."""
-    return implies(s.resident, s.fresh)
+    # That it is of the reader's own content, and so has its rows, is assumption hash-is-content.
+    return fresh_tensor(s.resident, True, s.fresh, True)
 
 
 INVARIANTS: dict[str, Callable[[Scope, State], BoolTerm]] = {

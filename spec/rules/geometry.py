@@ -63,11 +63,9 @@ def selected_by_window_search(
     return and_(offset + length >= start + 1, offset < end)
 
 
-def is_boundary(
-    offset: IntTerm, num_computed_tokens: IntTerm, num_scheduled_tokens: IntTerm
-) -> BoolTerm:
+def is_at_boundary(offset: IntTerm, processed_to: IntTerm) -> BoolTerm:
     """Whether the feature starts at or past the processed end: only the drafter can reach it."""
-    return offset >= processed_end(num_computed_tokens, num_scheduled_tokens)
+    return offset >= processed_to
 
 
 def slice_bounds(offset: IntTerm, length: IntTerm, start: IntTerm, end: IntTerm) -> Window:

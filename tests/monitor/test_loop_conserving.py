@@ -14,7 +14,7 @@ from spec.record.scenario import ScenarioRequest
 from spec.record.steps import (
     Call,
     LoopBookState,
-    Outcome,
+    RequestOutcome,
     RequestState,
     ScheduledRequest,
 )
@@ -162,7 +162,7 @@ def test_a_request_with_output_in_flight_waits_for_it() -> None:
         a_pass(2, gone, calls=(refused(0),)),
     ]
     assert not judge(steps, TWO_ITEMS, TEXT)[0]
-    updated = [*steps[:-1], update(0, gone, Outcome(1, 0, 0)), steps[-1]]
+    updated = [*steps[:-1], update(0, gone, RequestOutcome(1, 0, 0)), steps[-1]]
     assert [finding.claim for finding in judge(updated, TWO_ITEMS, TEXT)[0]] == ["work-conserving"]
 
 

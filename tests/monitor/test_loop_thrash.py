@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spec.monitor.progress.history import History
+from spec.monitor.progress.hidden_state import HiddenState
 from spec.record.scenario import Continuation, FailedLoad, Scenario
 from spec.record.steps import (
-    Outcome,
+    RequestOutcome,
     ScheduledRequest,
     Step,
 )
@@ -36,7 +36,7 @@ def preempting(rounds: int, *, emitted: int = 0, grows: int = 0) -> list[Step]:
         gone = state(request(0, "preempted", 0))
         steps += [
             a_pass(index, runs, ran(0, 0, tokens, started=True)),
-            update(index, runs, Outcome(0, 0, emitted)),
+            update(index, runs, RequestOutcome(0, 0, emitted)),
             a_pass(index + 1, gone, preempted=(0,)),
         ]
     return steps
@@ -80,10 +80,10 @@ def test_a_failed_load_ends_a_circle() -> None:
     steps: list[Step] = [
         event(0, state(request(0, "waiting", 0))),
         a_pass(0, high, ran(0, 0, 8, started=True)),
-        update(0, high, Outcome(0, 0, 0)),
+        update(0, high, RequestOutcome(0, 0, 0)),
     ]
     for index in range(1, 4):
-        rewound = Outcome(0, 0, 0, dropped=True, rewound=4)
+        rewound = RequestOutcome(0, 0, 0, dropped=True, rewound=4)
         steps += [a_pass(index, high, ran(0, 4, 4)), update(index, low, rewound)]
     loads = tuple(FailedLoad(index, 4) for index in range(1, 4))
     assert not judge(steps, replace(TEXT, failed_loads=loads))[0]
@@ -105,9 +105,9 @@ def test_passes_in_flight_are_state() -> None:
         event(0, here),
         a_pass(0, here, ran(0, 0, 4)),
         a_pass(1, there, ran(0, 1, 3)),
-        update(0, there, Outcome(0, 0, 0)),
+        update(0, there, RequestOutcome(0, 0, 0)),
         a_pass(2, here, ran(0, 2, 2)),
-        update(1, here, Outcome(0, 0, 0)),
+        update(1, here, RequestOutcome(0, 0, 0)),
         a_pass(3, here),
     ]
     assert not judge(steps, TEXT)[0]
@@ -125,7 +125,7 @@ def test_drafts_that_were_answered_are_state() -> None:
     verifies = replace(ran(0, 4, 2), num_draft_tokens=1)
     steps: list[Step] = [event(0, here), a_pass(0, here), update(0, here)]
     for index in range(1, 3):
-        steps += [a_pass(index, there, verifies), update(index, here, Outcome(0, 0, 0))]
+        steps += [a_pass(index, there, verifies), update(index, here, RequestOutcome(0, 0, 0))]
     steps.append(a_pass(3, here))
     drafting = replace(CONFIG, num_speculative_tokens=1)
     answers = replace(TEXT, accepted_drafts=(0, 0))
@@ -138,7 +138,7 @@ def test_outputs_that_will_be_thrown_away_are_state() -> None:
     before = state(request(0, "running", 4))
     rests = []
     for preempted in ((), (0,)):
-        history = History(Scenario(CONFIG, (TEXT,)))
+        history = HiddenState(Scenario(CONFIG, (TEXT,)))
         history.observe_pass(a_pass(0, before, ran(0, 0, 4)), before)
         history.observe_pass(a_pass(1, before, preempted=preempted), before)
         rests.append(history.rest())
@@ -149,7 +149,7 @@ def test_only_a_start_from_nothing_uses_a_prefix_hit_up() -> None:
     """A streaming request that goes on where it was does not look for one."""
     hits = replace(TEXT, prefix_hits=(3, 5))
     for computed, expected in ((4, 3), (0, 5)):
-        history = History(Scenario(CONFIG, (hits,)))
+        history = HiddenState(Scenario(CONFIG, (hits,)))
         before = state(request(0, "waiting", computed))
         history.observe_pass(a_pass(0, before, ran(0, computed, 1, started=True)), before)
         assert history.start(request(0, "preempted", 0)) == expected
@@ -158,7 +158,7 @@ def test_only_a_start_from_nothing_uses_a_prefix_hit_up() -> None:
 def test_the_end_of_a_turn_counts_what_is_in_flight() -> None:
     """A request that surely ends its turn is not ready; one in its next turn is."""
     source = replace(TEXT, continuations=(Continuation(0, 5, max_tokens=3),))
-    history = History(Scenario(CONFIG, (source,)))
+    history = HiddenState(Scenario(CONFIG, (source,)))
     at = request(0, "running", 13, placeholders=2, tokens=12)
     before = state(at)
     assert not history.surely_ends(at)
@@ -195,6 +195,6 @@ def test_a_round_that_throws_its_tokens_away_is_a_circle() -> None:
     there = state(request(0, "running", 8))
     steps: list[Step] = [event(0, here), a_pass(0, here), update(0, here)]
     for index in range(1, 4):
-        steps += [a_pass(index, there, ran(0, 4, 4)), update(index, here, Outcome(0, 0, 0))]
+        steps += [a_pass(index, there, ran(0, 4, 4)), update(index, here, RequestOutcome(0, 0, 0))]
     (finding,) = (f for f in judge(steps, TEXT)[0] if f.claim == "no-thrash")
     assert finding.mechanism == "tokens are computed again and again without a preemption"

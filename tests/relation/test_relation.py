@@ -203,7 +203,7 @@ MUTATED: dict[tuple[str, str, str], set[str]] = {
     ("LoopBookState", "num_freeable_slots", "-1"): {"state.freeable"},
     ("LoopBookState", "references", "second +1"): {"state.held"},
     ("LoopBookState", "references", "drop"): {"state.entry", "state.idle_rows"},
-    ("Outcome", "num_accepted", "+1"): {"rejects-drafts-of-the-pass", "state.computed"},
+    ("RequestOutcome", "num_accepted", "+1"): {"rejects-drafts-of-the-pass", "state.computed"},
     ("PassSeen", "encoder_inputs", "drop"): {"encodes-what-was-chosen"},
     ("PassSeen", "notices", "drop"): {"announces-what-left"},
     ("PassSeen", "notices", "element to unknown"): {"announces-what-left"},

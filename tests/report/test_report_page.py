@@ -19,7 +19,7 @@ from proofs.report.pages.index import index_page, row_of
 from proofs.report.pages.reproduce import Links
 from proofs.report.pages.run_report import run_markdown, run_page
 from proofs.report.story.focus import MOST_STEPS
-from proofs.report.text.html import CONTENT_POLICY, html_environment
+from proofs.report.text.html import CONTENT_POLICY, html_templates
 from proofs.report.text.plain import harmless, isolated, name, shortened
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
@@ -208,7 +208,7 @@ def test_a_page_may_load_nothing_and_run_no_script() -> None:
         "style-src",
         "img-src",
     }
-    environment = html_environment()
+    environment = html_templates()
     for template in environment.list_templates(["jinja"]):
         if template.endswith(".html.jinja") and template != "base.html.jinja":
             assert environment.loader is not None
@@ -269,7 +269,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_text_keeps_its_contrast_in_light_and_in_dark() -> None:
     """Text below 4.5 to 1 is not read by many, and a shape below 3 to 1 not seen."""
-    style = str(html_environment().globals["style"])
+    style = str(html_templates().globals["style"])
     light_rule, dark_rule = (
         rule for rule in re.findall(r":root\{[^}]*\}", style) if "--bg" in rule
     )

@@ -18,8 +18,8 @@ from spec.record.steps import (
     Event,
     EventSeen,
     LoopBookState,
-    Outcome,
     PassSeen,
+    RequestOutcome,
     RequestState,
     ScheduledRequest,
     Status,
@@ -79,7 +79,7 @@ def a_pass(
     return PassSeen(index, calls, scheduled, (), (), preempted, rejected, after, None, error)
 
 
-def update(index: int, after: EngineState, *outcomes: Outcome) -> UpdateSeen:
+def update(index: int, after: EngineState, *outcomes: RequestOutcome) -> UpdateSeen:
     return UpdateSeen(index, outcomes, (), (), after)
 
 
@@ -118,5 +118,5 @@ def to_the_second_item(book: LoopBookState = A_HELD) -> list[Step]:
     return [
         event(0, state(request(0, "waiting", 0))),
         a_pass(0, half, ran(0, 0, 4, started=True)),
-        update(0, half, Outcome(0, 0, 0)),
+        update(0, half, RequestOutcome(0, 0, 0)),
     ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import spec.rules
 from proofs.smt.obligation import Ablation, Formula, Obligation, Result, evaluate, negated, prove
-from proofs.smt.solvers import CVC5, SOLVERS, Z3, Outcome, build_formula
+from proofs.smt.solvers import CVC5, SOLVERS, Z3, SolverAnswer, build_formula
 from proofs.smt.vocabulary import NotAMaskError, Value, Values, Vocabulary, mask_with_counts
 from proofs.theorems.answers import QUESTIONS
 from proofs.theorems.groups import GROUPS, all_obligations
@@ -214,8 +214,8 @@ class _Always:
         self.name = name
         self._answer = answer
 
-    def check(self, build: Any, resource_limit: int) -> Outcome:
-        return Outcome(self._answer, 0)
+    def check(self, build: Any, resource_limit: int) -> SolverAnswer:
+        return SolverAnswer(self._answer, 0)
 
 
 @pytest.mark.parametrize("answer", ["sat", "unknown"])

@@ -503,7 +503,7 @@ def test_several_releases_are_told_one_after_the_other(
     assert [report["target"] for report in reports] == ["reference", f"reference +{FAULT}"]
     assert [bool(report["violations"]) for report in reports] == [False, True]
     assert list((tmp_path / FAULT).glob("*/trace.json"))
-    monkeypatch.setattr("proofs.commands.check_loop.compared_with", lambda *_: vllms[1])
+    monkeypatch.setattr("proofs.commands.check_runs.compared_with", lambda *_: vllms[1])
     result = CliRunner().invoke(main, [*words, "--against", "b"])
     assert result.exit_code == 0, result.output
     assert "fixed: boundary-miss-tolerated" in result.output

@@ -10,11 +10,11 @@ from impl.reference.scheduling.free import FreeEncoderInputs
 from impl.reference.scheduling.scheduled_request import SchedulerRequest
 from impl.reference.scheduling.scheduler import Scheduler
 from spec.record.scenario import ScenarioRequest
-from spec.record.steps import Outcome
+from spec.record.steps import RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
+class RequestInFlight:
     """One request of a pass that is not yet updated.
 
     Attributes:
@@ -54,27 +54,27 @@ class Updates:
         self.continued: list[tuple[int, int]] = []
         """Requests whose next turn began, with its first position, since it was last emptied."""
 
-    def update(self, pass_index: int, batch: list[InFlight]) -> Iterator[Outcome]:
+    def update(self, pass_index: int, batch: list[RequestInFlight]) -> Iterator[RequestOutcome]:
         """Update one pass, request by request."""
         for entry in batch:
             yield self._update_request(pass_index, entry)
 
-    def _update_request(self, pass_index: int, entry: InFlight) -> Outcome:
+    def _update_request(self, pass_index: int, entry: RequestInFlight) -> RequestOutcome:
         request = entry.request
         request.num_in_flight_tokens -= entry.num_tokens
         if request.has_ended or entry.epoch < request.drop_before:
-            return Outcome(request.index, 0, 0, dropped=True)
+            return RequestOutcome(request.index, 0, 0, dropped=True)
         is_stale = entry.epoch < request.epoch
         if not is_stale:
             rewound = self._failed_load(pass_index, request)
             if rewound is not None:
-                return Outcome(request.index, 0, 0, dropped=True, rewound=rewound)
+                return RequestOutcome(request.index, 0, 0, dropped=True, rewound=rewound)
         accepted = self._accepted(entry)
         if not is_stale:
             self._take_rejections_back(request, entry.num_draft_tokens - accepted)
             self.free_by_progress(request)
         emitted = self._emit(entry, accepted, is_stale) if entry.samples else 0
-        return Outcome(request.index, accepted, emitted)
+        return RequestOutcome(request.index, accepted, emitted)
 
     def free_by_progress(self, request: SchedulerRequest) -> None:
         """Let go of the features that confirmed progress has passed.
@@ -102,7 +102,7 @@ class Updates:
                 return left
         return None
 
-    def _accepted(self, entry: InFlight) -> int:
+    def _accepted(self, entry: RequestInFlight) -> int:
         if not entry.num_draft_tokens:
             return 0
         request = entry.request
@@ -116,7 +116,7 @@ class Updates:
         if request.num_output_placeholders:
             request.num_output_placeholders -= rejected
 
-    def _emit(self, entry: InFlight, accepted: int, is_stale: bool) -> int:
+    def _emit(self, entry: RequestInFlight, accepted: int, is_stale: bool) -> int:
         """Append what was sampled, and end the turn at its limit; tokens appended."""
         request = entry.request
         sampled = 1 + accepted

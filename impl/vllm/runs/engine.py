@@ -9,18 +9,18 @@ from impl.vllm.functions.objects import observed
 from impl.vllm.runs.recording import StateReader, record_calls
 from impl.vllm.runs.requests import RequestBuilder
 from impl.vllm.runs.results import Results
-from impl.vllm.runs.updates import InFlight, Updates
+from impl.vllm.runs.updates import Updates, VllmPass
 from impl.vllm.runs.worker import Worker
 from impl.vllm.runs.world import World
 from spec.functions.observations import request_name
 from spec.record.quick import quick
 from spec.record.scenario import Scenario
-from spec.record.steps import EngineState, ErrorSeen, Outcome, ScheduledRequest, WorkerSeen
+from spec.record.steps import EngineState, ErrorSeen, RequestOutcome, ScheduledRequest, WorkerSeen
 
 _scheduled_request = quick(ScheduledRequest)
 
 
-class VllmEngine(Loop[InFlight]):
+class VllmEngine(Loop[VllmPass]):
     """Runs a scenario on a real scheduler.
 
     Args:
@@ -110,7 +110,7 @@ class VllmEngine(Loop[InFlight]):
         self._scheduler.reset_encoder_cache()
         self._worker.reset()
 
-    def schedule(self, index: int) -> InFlight:
+    def schedule(self, index: int) -> VllmPass:
         """See :class:`impl.harness.loop.Loop`."""
         scheduler = self._scheduler
         before = {r.request_id: r.num_output_placeholders for r in scheduler.running}
@@ -141,9 +141,9 @@ class VllmEngine(Loop[InFlight]):
         )
         loaded = self._world.take_loads()
         rejected = tuple([*self._rejected][num_rejected:])
-        return InFlight(index, output, batch, self._requests, loaded, preempted, rejected)
+        return VllmPass(index, output, batch, self._requests, loaded, preempted, rejected)
 
-    def contents(self, scheduled: InFlight) -> Contents:
+    def contents(self, scheduled: VllmPass) -> Contents:
         """See :class:`impl.harness.loop.Loop`."""
         output = scheduled.output
         inputs = [
@@ -159,15 +159,15 @@ class VllmEngine(Loop[InFlight]):
             scheduled.rejected,
         )
 
-    def execute(self, scheduled: InFlight) -> WorkerSeen:
+    def execute(self, scheduled: VllmPass) -> WorkerSeen:
         """See :class:`impl.harness.loop.Loop`."""
         return self._worker.execute(scheduled.output)
 
-    def run(self, scheduled: InFlight) -> None:
+    def run(self, scheduled: VllmPass) -> None:
         """See :class:`impl.harness.loop.Loop`."""
         self._worker.advance(scheduled.output)
 
-    def update(self, scheduled: InFlight) -> list[Outcome]:
+    def update(self, scheduled: VllmPass) -> list[RequestOutcome]:
         """See :class:`impl.harness.loop.Loop`."""
         return self._updates.update(scheduled)
 

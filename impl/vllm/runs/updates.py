@@ -12,13 +12,13 @@ from impl.vllm.runs.world import World
 from spec.functions.observations import request_name
 from spec.record.quick import quick
 from spec.record.scenario import Scenario
-from spec.record.steps import Outcome, ScheduledRequest
+from spec.record.steps import RequestOutcome, ScheduledRequest
 
-_outcome = quick(Outcome)
+_outcome = quick(RequestOutcome)
 
 
 @dataclass(frozen=True)
-class InFlight:
+class VllmPass:
     """A pass that is not yet updated.
 
     Attributes:
@@ -56,7 +56,7 @@ class Updates:
         config = scenario.config
         self._num_drafts = 0 if config.async_depth else config.num_speculative_tokens
 
-    def update(self, due: InFlight) -> list[Outcome]:
+    def update(self, due: VllmPass) -> list[RequestOutcome]:
         """Update a pass, then hand over drafts where they do not stay on the worker.
 
         Returns:
@@ -116,7 +116,7 @@ class Updates:
         stale: int = getattr(request, "num_stale_output_tokens", 0)
         return stale > 0 and bool(getattr(request, "drop_stale_output", True))
 
-    def _failed(self, due: InFlight) -> dict[int, int]:
+    def _failed(self, due: VllmPass) -> dict[int, int]:
         """Loads of the pass that failed: what is left of each request's progress."""
         failed = {}
         for request, tokens in due.loaded.items():

@@ -12,7 +12,7 @@ from proofs.report.near.neighbours import variations
 from proofs.report.near.rerun import Rerun, most_runs, reference_rerun
 from proofs.search.runs.results import LoopCounterexample
 
-Outcome: TypeAlias = Literal["passes", "breaks", "not run"]
+RunOutcome: TypeAlias = Literal["passes", "breaks", "not run"]
 
 _FARTHEST = 3
 _MOST_PASSING = 5
@@ -32,11 +32,11 @@ class Tried:
     """
 
     what: str
-    outcome: Outcome
+    outcome: RunOutcome
     note: str = ""
 
 
-def outcome_of(is_violated: bool | None) -> Outcome:
+def outcome_of(is_violated: bool | None) -> RunOutcome:
     """In a word."""
     if is_violated is None:
         return "not run"
@@ -114,7 +114,7 @@ def _related(example: LoopCounterexample, switched_on: frozenset[str]) -> list[F
     return list(reversed(related.values()))
 
 
-def _run(example: LoopCounterexample, faults: Iterable[str]) -> Outcome:
+def _run(example: LoopCounterexample, faults: Iterable[str]) -> RunOutcome:
     return outcome_of(reference_rerun(example, faults)([example.trace.scenario])[0])
 
 

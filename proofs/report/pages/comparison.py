@@ -17,7 +17,7 @@ from proofs.report.near.comparison import Compared, Pair, Side, shown_pairs
 from proofs.report.picture.drawing import timeline_svg
 from proofs.report.story.step_words import moment, words_of
 from proofs.report.story.timeline_build import timeline
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import html_templates
 from proofs.report.text.markup import COMMENT_LIMIT, code_span, fitted, prose, table
 from proofs.report.text.plain import shortened
 from spec.record.run_findings import LoopFinding
@@ -44,7 +44,7 @@ def comparison_page(compared: Compared) -> str:
         "after": after,
         "pictures": [_picture(side, prefix) for side, prefix in zip(sides, "ab", strict=True)],
     }
-    return html_environment().get_template("comparison.html.jinja").render(given)
+    return html_templates().get_template("comparison.html.jinja").render(given)
 
 
 def _picture(side: Side, prefix: str) -> Markup:

@@ -15,16 +15,17 @@ from proofs.drive.origin import Origin
 from proofs.report.pages.index import IndexRow, Written
 from proofs.report.pages.reproduce import import_path
 from proofs.report.picture.case_text import picture
-from proofs.report.ready.function import environment, ready_test
+from proofs.report.ready.function import ready_test
 from proofs.report.ready.part_names import (
     broken_assumption,
     code_of,
     part_of,
 )
 from proofs.report.ready.reach import reach_of
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import html_templates
 from proofs.report.text.literals import printable
 from proofs.report.text.public import linked_markdown
+from proofs.report.text.templates import text_templates
 from spec.claims.assumptions import Assumption, assumption
 from spec.claims.texts import function_claim
 from spec.functions.case_files import dumps, write_atomically
@@ -55,7 +56,7 @@ def function_page(
         "expected": finding.expected,
         "files": files,
     }
-    return html_environment().get_template("function.html.jinja").render(values)
+    return html_templates().get_template("function.html.jinja").render(values)
 
 
 def function_markdown(finding: Finding, origin: Origin, test_name: str | None) -> str:
@@ -78,7 +79,7 @@ def function_markdown(finding: Finding, origin: Origin, test_name: str | None) -
         "json_name": _CASE,
         "not_expected": values["claim"].not_expected,
     }
-    return environment().get_template("page.md.jinja").render(values)
+    return text_templates().get_template("page.md.jinja").render(values)
 
 
 def _values(finding: Finding, origin: Origin, test_name: str | None) -> dict[str, Any]:

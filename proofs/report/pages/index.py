@@ -9,7 +9,7 @@ from pathlib import Path
 from proofs.describe.words import counted
 from proofs.drive.origin import Origin
 from proofs.report.pages.account import Account
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import html_templates
 from spec.functions.case_files import write_atomically
 
 INDEX = "index.html"
@@ -90,7 +90,7 @@ def index_page(rows: Sequence[IndexRow], origin: Origin) -> str:
         origin: what they were found on.
     """
     return (
-        html_environment()
+        html_templates()
         .get_template("index.html.jinja")
         .render(
             target=origin.target,

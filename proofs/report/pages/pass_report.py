@@ -17,7 +17,7 @@ from proofs.describe.words import describe_part, describe_target
 from proofs.drive.origin import Origin
 from proofs.report.pages.index import IndexRow, Written
 from proofs.report.picture.case_text import picture_of_pass
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import html_templates
 from proofs.report.text.markup import code_span, fenced, prose, table
 from spec.claims.assumptions import ASSUMPTIONS
 from spec.claims.texts import any_claim
@@ -65,7 +65,7 @@ def write_pass_report(
         "files": (_MARKDOWN, _FINDING),
         "digest": origin.digest,
     }
-    page = html_environment().get_template("proved.html.jinja").render(values)
+    page = html_templates().get_template("proved.html.jinja").render(values)
     texts = {
         _PAGE: page,
         _MARKDOWN: _markdown(values),

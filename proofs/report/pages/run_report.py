@@ -30,7 +30,7 @@ from proofs.report.picture.text_timeline import text_timeline
 from proofs.report.ready.reference import reference_test
 from proofs.report.ready.run import has_loop_ready_test, loop_ready_test
 from proofs.report.story.timeline import Gap, StepRow, Timeline
-from proofs.report.text.html import html_environment
+from proofs.report.text.html import html_templates
 from proofs.report.text.markup import COMMENT_LIMIT, code_span, fenced, fitted, prose, table
 from proofs.report.text.plain import harmless, name
 from proofs.report.text.public import linked_markdown
@@ -95,7 +95,7 @@ def run_page(account: Account, links: Links) -> str:
         "seed": origin.seed,
         "versions": origin.versions,
     }
-    return html_environment().get_template("report.html.jinja").render(values)
+    return html_templates().get_template("report.html.jinja").render(values)
 
 
 def _runners(runners: Sequence[str], runner: str) -> str:

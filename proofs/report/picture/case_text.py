@@ -23,7 +23,7 @@ from spec.functions.gather import Gathered, InteriorMiss, expected_gather, windo
 from spec.functions.observations import request_name
 from spec.functions.scheduling_cases import SchedulingCase
 from spec.record.feature import Feature
-from spec.rules.geometry import is_boundary, target_window
+from spec.rules.geometry import is_at_boundary, target_window
 
 _MOST_COLUMNS = 40
 """With more positions than this, a column stands for a run of positions that are all alike."""
@@ -102,7 +102,7 @@ def _gather(case: GatherCase) -> str:
             rows.append(_window_row(f"drafter reads [{reader[0]},{reader[1]})", *reader))
         for feature in request.features:
             there = "resident" if feature.identifier in resident else "not resident"
-            boundary = ", boundary" if is_boundary(feature.offset, computed, scheduled) else ""
+            boundary = ", boundary" if is_at_boundary(feature.offset, target[1]) else ""
             label = f"{printable(feature.describe().split(' mask ')[0])} {there}{boundary}"
             rows.append(_Row(label, _feature_cell(feature)))
         if isinstance(expected, Gathered):

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from proofs.report.ready.part_names import broken_assumption
 from proofs.report.ready.reach import reach_of
 from proofs.report.text.literals import (
     LINE_LENGTH,
     allow_long_strings,
-    assignment,
     printable,
     wrapped,
 )
+from proofs.report.text.templates import text_templates
 from spec.claims.texts import function_claim
 from spec.functions.book import SpecBook, SpecEncoderDecoderBook
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
@@ -31,25 +27,9 @@ from spec.functions.gather import InteriorMiss, expected_gather
 from spec.record.feature import Feature
 from spec.rules.geometry import meets
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
 _MERGE_DIFFERS = "merged embeddings differ"
 
 PlainFeature = tuple[str, int, int, list[bool] | None]
-
-
-@cache
-def environment() -> Environment:
-    """Templates for Python and Markdown; values are escaped by the filters that put them in."""
-    made = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=False,  # noqa: S701 -- no HTML: literals.py escapes for Python and for prose
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
-    made.globals["assignment"] = assignment
-    return made
 
 
 def ready_test(finding: Finding, part: str, name: str) -> str:
@@ -107,7 +87,7 @@ def ready_test(finding: Finding, part: str, name: str) -> str:
         case RowRangeCase() as case:
             template = "row_range.py.jinja"
             values |= {"mask": list(case.is_embed)}
-    return allow_long_strings(environment().get_template(template).render(values))
+    return allow_long_strings(text_templates().get_template(template).render(values))
 
 
 def _docstring(finding: Finding, part: str) -> str:

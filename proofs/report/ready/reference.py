@@ -13,8 +13,8 @@ from typing import Any
 
 from impl.target import RUNNERS, Runner
 from proofs.describe.scenarios import describe_scenario
-from proofs.report.ready.function import environment
 from proofs.report.text.literals import LINE_LENGTH, assignment, printable, python_string, wrapped
+from proofs.report.text.templates import text_templates
 from proofs.run.targets import faults_of
 from proofs.search.runs.results import BOTH_RUNNERS_CLAIMS
 from spec.claims.texts import loop_claim
@@ -50,7 +50,7 @@ def reference_test(
     shown_by = tuple(RUNNERS) if both else tuple(runners) or (trace.runner,)
     claim = loop_claim(finding.claim)
     return (
-        environment()
+        text_templates()
         .get_template("reference.py.jinja")
         .render(
             docstring=_docstring(finding, trace, shown_by),

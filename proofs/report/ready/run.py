@@ -12,10 +12,10 @@ from typing import Any
 
 from impl.target import Runner
 from proofs.describe.scenarios import describe_scenario, run_legend
-from proofs.report.ready.function import environment
 from proofs.report.ready.reach import reach_of_scenario
 from proofs.report.text.literals import LINE_LENGTH, allow_long_strings, printable, wrapped
 from proofs.report.text.public import named_text
+from proofs.report.text.templates import text_templates
 from spec.claims.texts import loop_claim
 from spec.errors import InputError
 from spec.record.feature import Feature
@@ -106,7 +106,7 @@ def loop_ready_test(
         **_settings(scenario),
         **_use(finding.claim, scenario),
     }
-    text = environment().get_template("loop.py.jinja").render(values)
+    text = text_templates().get_template("loop.py.jinja").render(values)
     return allow_long_strings(text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proofs.report.story.reasons import Before, Reason, Words, rows_of, tokens_of
-from spec.record.steps import EventSeen, Outcome, UpdateSeen
+from spec.record.steps import EventSeen, RequestOutcome, UpdateSeen
 
 _EVENTS = {
     "arrival": "{} arrives",
@@ -49,7 +49,7 @@ def update_reasons(step: UpdateSeen, before: Before, words: Words) -> tuple[Reas
     return (*told, *_tell_error(step))
 
 
-def _tell_outcome(outcome: Outcome, words: Words) -> list[Reason]:
+def _tell_outcome(outcome: RequestOutcome, words: Words) -> list[Reason]:
     who = words.request(outcome.request)
     if outcome.rewound is not None:
         return [
@@ -67,7 +67,7 @@ def _tell_outcome(outcome: Outcome, words: Words) -> list[Reason]:
 
 
 def _tell_references(
-    step: UpdateSeen, outcome: Outcome, before: Before, words: Words
+    step: UpdateSeen, outcome: RequestOutcome, before: Before, words: Words
 ) -> list[Reason]:
     """Which references of a request went by its progress, and which stayed."""
     request = outcome.request

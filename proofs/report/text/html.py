@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from proofs.report.text.plain import ISOLATES, harmless, name, shortened
 from proofs.report.text.public import linked_html
+from proofs.report.text.templates import TEMPLATES, templates
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
 _LONGEST_TEXT = 600
 
 CONTENT_POLICY = (
@@ -23,20 +22,13 @@ even where a text from outside were to slip through the escaping."""
 
 
 @cache
-def html_environment() -> Environment:
+def html_templates() -> Environment:
     """Templates with autoescape.
 
     Filters: ``told`` for sentences that may hold names from outside, ``named`` for one such name,
     ``sentence`` for a sentence with its capital letter, ``linked`` for one with public numbers.
     """
-    made = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
+    made = templates(are_html=True)
     made.filters["told"] = told
     made.filters["named"] = name
     made.filters["sentence"] = sentence
@@ -48,7 +40,7 @@ def html_environment() -> Environment:
 
 def stylesheet() -> str:
     """The style of all pages and pictures."""
-    return (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
 def told(text: str, longest: int = _LONGEST_TEXT) -> str:

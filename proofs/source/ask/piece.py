@@ -18,7 +18,7 @@ from proofs.source.ask.question import (
 )
 from proofs.symbolic.exploration import Counts, Exploration
 from proofs.symbolic.integers import NotModelled
-from proofs.symbolic.tree import Fork, Leaf, Outcome, Tree, denote
+from proofs.symbolic.tree import Fork, Leaf, Tree, Value, denote
 from spec.functions.cases import AnyCase
 from spec.functions.findings import Finding
 from spec.verdict import Verdict
@@ -73,14 +73,14 @@ Replay = Callable[[z3.ModelRef, str], tuple[AnyCase, Sequence[Finding]]]
 from the case what the named claim's violation does not need."""
 
 
-Asked: TypeAlias = tuple[Question, Callable[[Outcome], z3.BoolRef | bool]]
+Asked: TypeAlias = tuple[Question, Callable[[Value], z3.BoolRef | bool]]
 """A claim, with the condition under which one path's outcome satisfies it."""
 
 
 def settle(
-    asked: Sequence[Asked[Outcome]],
+    asked: Sequence[Asked[Value]],
     exploration: Exploration,
-    tree: Tree[Outcome],
+    tree: Tree[Value],
     *,
     sizes: Sequence[z3.ArithRef],
     replay: Replay,
@@ -126,12 +126,12 @@ def settle(
 
 
 def _built_once(
-    holds: Callable[[Outcome], z3.BoolRef | bool],
-) -> Callable[[Outcome], z3.BoolRef | bool]:
+    holds: Callable[[Value], z3.BoolRef | bool],
+) -> Callable[[Value], z3.BoolRef | bool]:
     """The same condition, built once for each path: the tree keeps what paths returned."""
     built: dict[int, z3.BoolRef | bool] = {}
 
-    def of_path(outcome: Outcome) -> z3.BoolRef | bool:
+    def of_path(outcome: Value) -> z3.BoolRef | bool:
         if id(outcome) not in built:
             built[id(outcome)] = holds(outcome)
         return built[id(outcome)]
@@ -139,7 +139,7 @@ def _built_once(
     return of_path
 
 
-def _denoted(asked: Sequence[Asked[Outcome]], exploration: Exploration, tree: Tree[Outcome]) -> Any:
+def _denoted(asked: Sequence[Asked[Value]], exploration: Exploration, tree: Tree[Value]) -> Any:
     """The condition under which a run satisfies all that is asked."""
     context = exploration.context
     if len(asked) == 1:
@@ -150,11 +150,11 @@ def _denoted(asked: Sequence[Asked[Outcome]], exploration: Exploration, tree: Tr
 
 
 def _broken(
-    asked: Sequence[Asked[Outcome]],
-    tree: Tree[Outcome],
+    asked: Sequence[Asked[Value]],
+    tree: Tree[Value],
     premises: Sequence[z3.BoolRef],
     condition: z3.BoolRef,
-) -> list[Asked[Outcome]]:
+) -> list[Asked[Value]]:
     """Those that one counterexample to all of them breaks; the others may hold together."""
     model = counterexample(premises, condition)
     while model is not None and isinstance(tree, Fork):

@@ -32,9 +32,9 @@ from spec.record.steps import (
     ErrorSeen,
     EventSeen,
     LoopBookState,
-    Outcome,
     PassSeen,
     Read,
+    RequestOutcome,
     RequestState,
     ScheduledRequest,
     Step,
@@ -195,11 +195,11 @@ class _Run:
 
     def update(self, index: int, seen: PassSeen) -> UpdateSeen:
         """The update of a pass, and the drafts that follow it."""
-        outcomes: list[Outcome] = []
+        outcomes: list[RequestOutcome] = []
         error = self._attempt(lambda: outcomes.extend(self._update(seen)))
         return UpdateSeen(index, tuple(outcomes), self._taken(), (), self._state(), error)
 
-    def _update(self, seen: PassSeen) -> Iterator[Outcome]:
+    def _update(self, seen: PassSeen) -> Iterator[RequestOutcome]:
         scheduler, sampled, num_accepted = self._scheduler, list[int](), 0
         for entry in seen.scheduled:
             sampled, num_accepted = self._sample(entry)
@@ -216,7 +216,7 @@ class _Run:
             len(output.new_token_ids) for several in outputs.values() for output in several.outputs
         ]
         if seen.scheduled:
-            yield Outcome(0, num_accepted, sum(emitted))
+            yield RequestOutcome(0, num_accepted, sum(emitted))
         if self._given.num_drafts and seen.scheduled:
             drafts = [TOKEN] * self._given.num_drafts
             scheduler.update_draft_token_ids(Known(req_ids=[RUN_NAME], draft_token_ids=[drafts]))

@@ -19,16 +19,14 @@ from proofs.source.code.source_target import SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
 from proofs.symbolic.integers import NotModelled
 from proofs.symbolic.tree import Tree, denote, leaves
+from spec.algebra import ite
+from spec.claims import predicates as claims
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, FreeCase, Progress
 from spec.functions.findings import Finding
 from spec.monitor.functions.free_moments import check_free
 from spec.record.feature import Feature
-from spec.rules.free import (
-    cannot_be_read_from,
-    may_drop_encoder_decoder_reference,
-    reference_may_go,
-)
+from spec.rules.free import reference_may_go
 from spec.verdict import Verdict
 
 Dropped = tuple[int, ...]
@@ -88,10 +86,14 @@ class FreeScenario:
 
     def is_safe(self, index: int) -> z3.BoolRef:
         """Whether nothing can read the feature again after this run."""
-        floor = self.computed.term - self.drafts.term
-        unread = cannot_be_read_from(self.offsets[index].term, self.lengths[index].term, floor)
-        stored = may_drop_encoder_decoder_reference(self.computed.term)
-        return z3.If(self.encoder_decoder.term, stored, unread)
+        end = self.offsets[index].term + self.lengths[index].term
+        is_stored = self.encoder_decoder.term
+        safe: z3.BoolRef = claims.freed_not_needed(
+            True,
+            needed_to=ite(is_stored, 1, end),
+            lowest_progress=self.computed.term - ite(is_stored, 0, self.drafts.term),
+        )
+        return safe
 
 
 @dataclass(frozen=True)

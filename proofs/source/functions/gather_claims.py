@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable
 from itertools import product
 
 import z3
 
+import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.code.gather import GatherOutcome
 from proofs.source.functions.gather_scenario import GatherScenario
 from proofs.symbolic.integers import term
+from spec.claims import predicates as claims
 
 CLAIMS = (
     "boundary-miss-tolerated",
@@ -42,63 +45,78 @@ def tolerates(scenario: GatherScenario, outcome: GatherOutcome) -> bool:
     return outcome.error is None and not outcome.views
 
 
-def _named(scenario: GatherScenario, outcome: GatherOutcome) -> set[str]:
-    assert outcome.error is not None
-    return {h for h in scenario.resident if outcome.error.names(h)}
+def _named(scenario: GatherScenario, outcome: GatherOutcome) -> frozenset[str]:
+    """The hashes that an error names; none where nothing is raised."""
+    error = outcome.error
+    return frozenset(h for h in scenario.resident if error is not None and error.names(h))
+
+
+def _of_each_read(
+    scenario: GatherScenario,
+    statement: Callable[[z3.BoolRef, z3.BoolRef, bool], z3.BoolRef],
+    became: Container[str],
+    *,
+    only: bool,
+) -> list[z3.BoolRef]:
+    """What a claim asks of each feature that the gather reads.
+
+    Args:
+        statement: a claim of :mod:`spec.claims.predicates` on a feature that is read.
+        became: hashes of which it is true what the claim's last argument says.
+        only: what that argument must be for the claim to ask anything; the other features are left
+            out, since building terms dominates the time.
+    """
+    return [
+        z3.Implies(
+            scenario.is_read(index),
+            statement(scenario.is_at_boundary(index), scenario.is_resident(index), only),
+        )
+        for index, identifier in enumerate(scenario.shape.identifiers)
+        if (identifier in became) == only
+    ]
+
+
+def _all(scenario: GatherScenario, conditions: Iterable[z3.BoolRef]) -> z3.BoolRef:
+    return z3.And(z3.BoolVal(True, scenario.exploration.context), *conditions)
 
 
 def _boundary_miss_tolerated(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
-    if outcome.error is None or not _named(scenario, outcome):
-        return True
-    return z3.Or(scenario.any_interior_miss, z3.Not(_named_at_boundary(scenario, outcome)))
-
-
-def _named_at_boundary(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef:
     named = _named(scenario, outcome)
-    return z3.Or(
-        [
-            z3.And(
-                scenario.is_read(index),
-                z3.Not(scenario.is_resident(index)),
-                scenario.is_boundary(index),
-            )
-            for index, identifier in enumerate(scenario.shape.identifiers)
-            if identifier in named
-        ]
-    )
+    if not named:
+        return True
+    return z3.Or(scenario.any_interior_miss, _boundary_misses_tolerated(scenario, named))
+
+
+def _boundary_misses_tolerated(scenario: GatherScenario, named: frozenset[str]) -> z3.BoolRef:
+    statement = claims.boundary_miss_tolerated
+    return _all(scenario, _of_each_read(scenario, statement, named, only=True))
 
 
 def _interior_miss_raises(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
-    if outcome.error is None:
-        return z3.Not(scenario.any_interior_miss)
+    """An error names one hash: that of the first miss."""
     named = _named(scenario, outcome)
     misses = scenario.interior_misses
-    first_is_named = [
-        z3.And(misses[index], *(z3.Not(earlier) for earlier in misses[:index]))
-        for index, identifier in enumerate(scenario.shape.identifiers)
-        if identifier in named
-    ]
-    return z3.Or(z3.Not(z3.Or(misses)), *first_is_named)
+    return _all(
+        scenario,
+        (
+            z3.Implies(
+                z3.And(scenario.is_read(index), *(z3.Not(earlier) for earlier in misses[:index])),
+                claims.interior_miss_raises(
+                    scenario.is_at_boundary(index), scenario.is_resident(index), False
+                ),
+            )
+            for index, identifier in enumerate(scenario.shape.identifiers)
+            if identifier not in named
+        ),
+    )
 
 
 def _boundary_used(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
     if outcome.error is not None:
         return True
     returned = {view.identifier for view in outcome.views}
-    return z3.And(
-        z3.BoolVal(True, scenario.exploration.context),
-        *(
-            z3.Not(
-                z3.And(
-                    scenario.is_read(index),
-                    scenario.is_boundary(index),
-                    scenario.is_resident(index),
-                )
-            )
-            for index, identifier in enumerate(scenario.shape.identifiers)
-            if identifier not in returned
-        ),
-    )
+    statement = claims.boundary_used_when_resident
+    return _all(scenario, _of_each_read(scenario, statement, returned, only=False))
 
 
 def _rows_exact(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
@@ -152,6 +170,8 @@ def _no_error(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | 
     if outcome.error is None:
         # Tensors of unlike lengths cannot be written to each other: that is an error of torch's.
         return z3.Or(scenario.any_interior_miss, scenario.lengths_agree(outcome))
-    if not _named(scenario, outcome):
+    named = _named(scenario, outcome)
+    if not named:
         return scenario.any_interior_miss
-    return z3.Or(scenario.any_interior_miss, _named_at_boundary(scenario, outcome))
+    tolerated = _boundary_misses_tolerated(scenario, named)
+    return z3.Or(scenario.any_interior_miss, z3.Not(tolerated))

@@ -163,7 +163,7 @@ class GatherScenario:
     def interior_misses(self) -> list[z3.BoolRef]:
         """For each feature, whether it is read, not resident, and not at the boundary."""
         return [
-            z3.And(self.is_read(i), z3.Not(self.is_resident(i)), z3.Not(self.is_boundary(i)))
+            z3.And(self.is_read(i), z3.Not(self.is_resident(i)), z3.Not(self.is_at_boundary(i)))
             for i in range(len(self.offsets))
         ]
 
@@ -204,11 +204,10 @@ class GatherScenario:
             for index, (offset, length) in enumerate(zip(self.offsets, self.lengths, strict=True))
         ]
 
-    def is_boundary(self, index: int) -> z3.BoolRef:
+    def is_at_boundary(self, index: int) -> z3.BoolRef:
         """Whether the feature starts at or past the processed end."""
-        return geometry.is_boundary(
-            self.offsets[index].term, self.computed.term, self.scheduled.term
-        )
+        processed_to = geometry.processed_end(self.computed.term, self.scheduled.term)
+        return geometry.is_at_boundary(self.offsets[index].term, processed_to)
 
     def is_resident(self, index: int) -> z3.BoolRef:
         """Whether the worker holds the feature's output."""

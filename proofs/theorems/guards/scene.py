@@ -102,7 +102,8 @@ def inside(position: IntTerm, window: Window) -> BoolTerm:
 
 def at_boundary(span: Span, step: Step) -> BoolTerm:
     """Whether the feature lies at the step's boundary."""
-    return geometry.is_boundary(span.offset, step.computed, step.scheduled)
+    processed_to = geometry.processed_end(step.computed, step.scheduled)
+    return geometry.is_at_boundary(span.offset, processed_to)
 
 
 def tolerated(span: Span, step: Step) -> BoolTerm:

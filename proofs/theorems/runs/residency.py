@@ -336,7 +336,7 @@ def _notices_name_what_left(scope: Scope, s: State, move: Move, arguments: Argum
     sentence="what is on the worker when a pass reads was encoded since the last reset",
 )
 def _reads_are_fresh(scope: Scope, s: State, move: Move, arguments: Arguments) -> BoolTerm:
-    return implies(move.after.resident, move.after.fresh)
+    return claims.fresh_tensor(move.after.resident, True, move.after.fresh, True)
 
 
 @shown(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from spec.history.in_flight import Standing
 from spec.history.log import FindingLog
 from spec.record.scenario import Scenario
-from spec.record.steps import Outcome, PassSeen, RequestState, ScheduledRequest
+from spec.record.steps import PassSeen, RequestOutcome, RequestState, ScheduledRequest
 
 CLAIM = "counts-agree"
 
@@ -45,7 +45,7 @@ class AnswersMonitor:
                 if before is not None and not before.num_computed_tokens:
                     self._loaded[step.index, scheduled.request] = scheduled.num_computed_tokens
 
-    def check_accepted(self, outcome: Outcome, entry: ScheduledRequest) -> None:
+    def check_accepted(self, outcome: RequestOutcome, entry: ScheduledRequest) -> None:
         """Judge how many drafts an output that is used accepts."""
         wanted = 0
         # A request that only starts has no drafts of its own to verify: they are padding.
@@ -64,7 +64,7 @@ class AnswersMonitor:
             )
 
     def check_load(
-        self, index: int, outcome: Outcome, standing: Standing, before: RequestState
+        self, index: int, outcome: RequestOutcome, standing: Standing, before: RequestState
     ) -> None:
         """Judge whether progress falls in the update of a pass as a load of it fails.
 

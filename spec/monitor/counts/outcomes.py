@@ -11,8 +11,16 @@ from typing import TypeAlias
 from spec.history.in_flight import InFlight, Standing
 from spec.history.log import FindingLog
 from spec.monitor.counts.answers import AnswersMonitor
+from spec.record.prompts import Prompts
 from spec.record.scenario import Scenario
-from spec.record.steps import Outcome, PassSeen, RequestState, ScheduledRequest, Status, UpdateSeen
+from spec.record.steps import (
+    PassSeen,
+    RequestOutcome,
+    RequestState,
+    ScheduledRequest,
+    Status,
+    UpdateSeen,
+)
 
 CLAIM = "counts-agree"
 
@@ -52,7 +60,7 @@ class OutcomesMonitor:
         log: where findings go.
 
     Attributes:
-        limits: for each request, the tokens at which its turn ends.
+        limits: for each request, the tokens at which its turn ends at the latest.
     """
 
     def __init__(self, scenario: Scenario, log: FindingLog) -> None:
@@ -62,8 +70,8 @@ class OutcomesMonitor:
         self._log = log
         self._answers = AnswersMonitor(scenario, log)
         self._in_flight = InFlight()
-        self._turns = [0] * len(scenario.requests)
-        self.limits = [r.num_prompt_tokens + r.max_tokens for r in scenario.requests]
+        self._prompts = Prompts(scenario)
+        self.limits = self._prompts.turn_ends
 
     def observe_pass(self, step: PassSeen, states: Mapping[int, RequestState]) -> None:
         """Take a pass that is in flight from now on, given the states before it."""
@@ -97,7 +105,7 @@ class OutcomesMonitor:
     def _after_outcome(
         self,
         index: int,
-        outcome: Outcome,
+        outcome: RequestOutcome,
         entry: ScheduledRequest,
         standing: Standing,
         before: RequestState,
@@ -115,8 +123,7 @@ class OutcomesMonitor:
                 return counts_of(before)
             self._in_flight.end(request)
             return (before.status, outcome.rewound, 0, 0, before.num_tokens)
-        end = entry.num_computed_tokens + entry.num_scheduled_tokens
-        samples = end >= entry.prefill_len + entry.num_output_placeholders
+        samples = entry.samples
         sampled = 1 + outcome.num_accepted if samples else 0
         limit = self.limits[request]
         emitted = min(sampled, limit - before.num_tokens)
@@ -146,12 +153,12 @@ class OutcomesMonitor:
         if tokens < limit:
             return (before.status, computed, placeholders, drafts, tokens)
         self._in_flight.end(request)
-        if self._turns[request] < len(self._requests[request].continuations):
+        if self._prompts.turn(request) < len(self._requests[request].continuations):
             return ("paused", computed - placeholders, 0, 0, tokens)
         return ("finished", computed, placeholders, drafts, tokens)
 
     def _check_dropped(
-        self, index: int, outcome: Outcome, standing: Standing, before: RequestState
+        self, index: int, outcome: RequestOutcome, standing: Standing, before: RequestState
     ) -> None:
         """A drop needs a reason: an end, a preemption, a fall of progress, or the next turn."""
         wrong = outcome.num_accepted or outcome.num_emitted or not outcome.dropped
@@ -185,9 +192,7 @@ class OutcomesMonitor:
     ) -> None:
         """Let next turns begin: their tokens take the place of the last one."""
         for request, base in continued:
-            turn = self._requests[request].continuations[self._turns[request]]
-            self._turns[request] += 1
-            self.limits[request] = base + turn.num_prompt_tokens + turn.max_tokens
+            turn = self._prompts.begin_turn(request, base)
             before = states.get(request)
             if before is None:
                 continue

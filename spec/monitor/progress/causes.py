@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.monitor.progress.history import ACTIVE, History
+from spec.monitor.progress.hidden_state import ACTIVE, HiddenState
 from spec.record.config import EngineConfig
 from spec.record.run_findings import LoopFinding
 from spec.record.steps import Call, EngineState, PassSeen, RequestState
@@ -25,7 +25,7 @@ _HOLDERS = (
 
 
 def describe_stall(
-    step: PassSeen, state: EngineState, history: History, config: EngineConfig
+    step: PassSeen, state: EngineState, hidden: HiddenState, config: EngineConfig
 ) -> LoopFinding:
     """The finding for a pass without tokens that left the state as it was.
 
@@ -38,11 +38,11 @@ def describe_stall(
     refusals = _refusals(step)
     request = next((r for r in order if r in refusals), order[0])
     call = refusals.get(request)
-    features = history.prompts.features(request)
+    features = hidden.prompts.features(request)
     waiting = states[request]
     kind = _kind(waiting)
     where = f"stands at {waiting.num_computed_tokens} of {waiting.num_tokens} tokens"
-    held = _held(state, history)
+    held = _held(state, hidden)
     feature: int | None = None
     if call is None:
         why, mechanism = _without_refusal(step, waiting)
@@ -64,7 +64,7 @@ def describe_stall(
             mechanism = f"a {kind} request waits for encoder budget spent on {spent}"
         else:
             why += f", {room} of {config.encoder_cache_size} slots can be freed{held}"
-            holders = _room_holders(step, state, waiting, history, call)
+            holders = _room_holders(step, state, waiting, hidden, call)
             mechanism = f"a {kind} request waits for encoder cache room held by {holders}"
     return LoopFinding(
         claim="no-stall",
@@ -116,14 +116,14 @@ def _block_holders(states: dict[int, RequestState], request: int) -> str:
 
 
 def _room_holders(
-    step: PassSeen, state: EngineState, waiting: RequestState, history: History, refusal: Call
+    step: PassSeen, state: EngineState, waiting: RequestState, hidden: HiddenState, refusal: Call
 ) -> str:
     states = {item.request: item for item in state.requests}
     found = set()
     for identifier, holders in state.book.references:
         for holder in holders:
             if holder == waiting.request:
-                found.add(_own_item(waiting, identifier, history))
+                found.add(_own_item(waiting, identifier, hidden))
             else:
                 found.add(_other(states.get(holder)))
     # References that were given back when the request could not run no longer show.
@@ -136,11 +136,11 @@ def _room_holders(
     return " and ".join(words for words in _HOLDERS if words in found) or "nobody"
 
 
-def _own_item(waiting: RequestState, identifier: str, history: History) -> str:
+def _own_item(waiting: RequestState, identifier: str, hidden: HiddenState) -> str:
     progress = waiting.num_computed_tokens - waiting.num_output_placeholders
     places = [
         feature
-        for feature in history.prompts.features(waiting.request)
+        for feature in hidden.prompts.features(waiting.request)
         if feature.identifier == identifier
     ]
     if any(place.offset < progress < place.end for place in places):
@@ -160,14 +160,14 @@ def _other(holder: RequestState | None) -> str:
     return f"another {_kind(holder)} request"
 
 
-def _held(state: EngineState, history: History) -> str:
+def _held(state: EngineState, hidden: HiddenState) -> str:
     """The entries with references, as one reads them: ``; A[0,4) is referenced by request 0``."""
     told = []
     for identifier, holders in state.book.references:
         for holder in sorted(holders):
             places = [
                 feature.describe()
-                for feature in history.prompts.features(holder)
+                for feature in hidden.prompts.features(holder)
                 if feature.identifier == identifier
             ]
             told.append(f"; {' '.join(places) or identifier} is referenced by request {holder}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spec.monitor.progress.history import History
+from spec.monitor.progress.hidden_state import HiddenState
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.run_findings import LoopFinding
@@ -27,14 +27,14 @@ NOTHING = Conserving()
 
 
 def check_work_conserving(
-    step: PassSeen, before: EngineState, history: History, config: EngineConfig
+    step: PassSeen, before: EngineState, hidden: HiddenState, config: EngineConfig
 ) -> Conserving:
     """Judge one pass.
 
     Args:
         step: the pass.
         before: the state in which it began: it has the order of the queues.
-        history: of all steps before the pass.
+        hidden: of all steps before the pass.
         config: the engine's settings.
     """
     refusals = [
@@ -46,7 +46,7 @@ def check_work_conserving(
     served = {entry.request for entry in step.scheduled}
     order = (*before.running, *before.waiting)
     states = {state.request: state for state in before.requests}
-    rest = _Rest(step, before, history, config)
+    rest = _Rest(step, before, hidden, config)
     premises = 0
     # Of several refused requests, the last one before it stands for what holds a request up.
     violations: dict[int, tuple[int, LoopFinding]] = {}
@@ -54,9 +54,9 @@ def check_work_conserving(
         call = refused.get(request)
         if call is None or request in served or request in step.rejected:
             continue
-        if not _is_held_at(rest.when_tried(states[request]), call, step, history):
+        if not _is_held_at(rest.when_tried(states[request]), call, step, hidden):
             continue
-        behind = [other for other in order[position + 1 :] if _is_ready(states[other], history)]
+        behind = [other for other in order[position + 1 :] if _is_ready(states[other], hidden)]
         premises += bool(behind)
         for other in behind:
             if other not in served and not rest.lacks_something(rest.when_tried(states[other])):
@@ -65,7 +65,7 @@ def check_work_conserving(
     return Conserving(premises, tuple(violations.values()))
 
 
-def _is_held_at(state: RequestState, refusal: Call, step: PassSeen, history: History) -> bool:
+def _is_held_at(state: RequestState, refusal: Call, step: PassSeen, hidden: HiddenState) -> bool:
     """Whether the first feature asked for was the one refused, and progress has reached it."""
     asked = next(
         call
@@ -73,14 +73,14 @@ def _is_held_at(state: RequestState, refusal: Call, step: PassSeen, history: His
         if call.request == state.request
         and call.method in ("check_and_update_cache", "can_allocate")
     )
-    feature = history.prompts.features(state.request)[refusal.feature]
-    return asked.feature == refusal.feature and feature.offset <= history.start(state)
+    feature = hidden.prompts.features(state.request)[refusal.feature]
+    return asked.feature == refusal.feature and feature.offset <= hidden.start(state)
 
 
-def _is_ready(state: RequestState, history: History) -> bool:
+def _is_ready(state: RequestState, hidden: HiddenState) -> bool:
     if state.status in ("waiting", "preempted"):
         # Engines hold back a request whose output from before its preemption is still to come.
-        return not history.outputs_in_flight(state.request)
+        return not hidden.in_flight.of(state.request)
     if state.status != "running":
         return False
     left = (
@@ -89,7 +89,7 @@ def _is_ready(state: RequestState, history: History) -> bool:
         + state.num_draft_tokens
         - state.num_computed_tokens
     )
-    return left > 0 and not history.surely_ends(state)
+    return left > 0 and not hidden.surely_ends(state)
 
 
 class _Rest:
@@ -100,15 +100,15 @@ class _Rest:
     """
 
     def __init__(
-        self, step: PassSeen, before: EngineState, history: History, config: EngineConfig
+        self, step: PassSeen, before: EngineState, hidden: HiddenState, config: EngineConfig
     ) -> None:
         self._step = step
         self._before = before
-        self._history = history
+        self._hidden = hidden
         self._config = config
         used = sum(entry.num_scheduled_tokens for entry in step.scheduled)
         self.tokens = config.max_num_batched_tokens - used
-        features = history.prompts.features
+        features = hidden.prompts.features
         encoded = sum(features(request)[index].num_rows for request, index in step.encoder_inputs)
         self.encoder_budget = config.encoder_compute_budget - encoded
         book = step.state.book
@@ -149,8 +149,8 @@ class _Rest:
         threshold = self._config.long_prefill_token_threshold
         if threshold:
             most = min(most, threshold)
-        start = self._history.start(state)
-        features = self._history.prompts.features(state.request)
+        start = self._hidden.start(state)
+        features = self._hidden.prompts.features(state.request)
         return most < smallest_step(state, start, features, self._config)
 
     def _is_behind_one_without_tokens(self, state: RequestState) -> bool:
@@ -168,7 +168,7 @@ class _Rest:
         return any(
             other not in served and other not in refused and self._lacks_tokens(states[other])
             for other in waiting[: waiting.index(state.request)]
-            if _is_ready(states[other], self._history)
+            if _is_ready(states[other], self._hidden)
         )
 
     def _lacks_sequence_slot(self) -> bool:
@@ -193,8 +193,8 @@ class _Rest:
             return True
         if any(call.method in ("can_allocate", "check_and_update_cache") for call in calls):
             return False
-        start = self._history.start(state)
-        for feature in self._history.prompts.features(state.request):
+        start = self._hidden.start(state)
+        for feature in self._hidden.prompts.features(state.request):
             if self._config.is_encoder_decoder:
                 needed = start == 0
             else:

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from spec.monitor.progress.causes import describe_stall, describe_thrash
 from spec.monitor.progress.conserving import NOTHING, check_work_conserving
-from spec.monitor.progress.history import ACTIVE, History, has_active, state_key
+from spec.monitor.progress.hidden_state import ACTIVE, HiddenState, has_active, state_key
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 from spec.record.steps import (
@@ -44,14 +44,14 @@ class ProgressMonitor:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._last_event = scenario.last_event
-        self._history = History(scenario)
+        self._hidden = HiddenState(scenario)
         book = LoopBookState((), (), scenario.config.encoder_cache_size, None)
         self._state = EngineState((), (), (), book)
         self._marks = [0] * len(scenario.requests)
         self._moved = True  # an event came, or a mark grew, since the last pass began
         self._round: PassSeen | None = None
         # The start of the running round, its key built only when there is need to compare it.
-        self._start: tuple[EngineState, Hashable] = (self._state, self._history.rest())
+        self._start: tuple[EngineState, Hashable] = (self._state, self._hidden.rest())
         self._start_key: Hashable = None
         self._may_stall = False
         # Since an event came or a mark grew: states in which passes began, and those passes.
@@ -95,14 +95,14 @@ class ProgressMonitor:
         )
 
     def _observe_event(self, step: EventSeen) -> tuple[LoopFinding, ...]:
-        self._history.observe_event(step)
+        self._hidden.observe_event(step)
         self._moved = True
         self._may_stall = False
         self._state = step.state
         return ()
 
     def _observe_update(self, step: UpdateSeen) -> tuple[LoopFinding, ...]:
-        self._history.observe_update(step)
+        self._hidden.observe_update(step)
         self._state = step.state
         for outcome in step.outcomes:
             # A failed load is the world's doing: what it takes back may come again.
@@ -120,12 +120,12 @@ class ProgressMonitor:
         before = self._state
         if step.error is None:
             findings += self._check_work_conserving(step, before)
-        self._history.observe_pass(step, before)
+        self._hidden.observe_pass(step, before)
         self._round = step
         self._passes.append(step)
         self._state = step.state
         self._may_stall = False
-        if step.error is None and self._history.only_in_flight(step.index):
+        if step.error is None and self._hidden.only_in_flight(step.index):
             # A failed load reported by this very pass's update concerns nobody if nobody ran.
             pending = self._last_event > step.index
             if not pending and (step.scheduled or has_active(before.requests)):
@@ -138,7 +138,7 @@ class ProgressMonitor:
         if self._marks_grew():
             self._moved = True
         last, start_key = self._round, self._start_key
-        start, self._start = self._start, (self._state, self._history.rest())
+        start, self._start = self._start, (self._state, self._hidden.rest())
         if self._moved or last is None:
             self._moved = False
             self._left.clear()
@@ -180,7 +180,7 @@ class ProgressMonitor:
         if self._start_key is None:
             self._start_key = state_key(*self._start)
             self._left[self._start_key] = step.index
-        if state_key(self._state, self._history.rest()) != self._start_key:
+        if state_key(self._state, self._hidden.rest()) != self._start_key:
             return ()
         return self._stall(step)
 
@@ -189,12 +189,12 @@ class ProgressMonitor:
             return ()
         self._reported.add("no-stall")
         self.settled = True
-        return (describe_stall(step, self._state, self._history, self._scenario.config),)
+        return (describe_stall(step, self._state, self._hidden, self._scenario.config),)
 
     def _check_work_conserving(
         self, step: PassSeen, before: EngineState
     ) -> tuple[LoopFinding, ...]:
-        found = check_work_conserving(step, before, self._history, self._scenario.config)
+        found = check_work_conserving(step, before, self._hidden, self._scenario.config)
         if found is NOTHING:
             return ()
         self.premises["work-conserving"] += found.premises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spec.claims import predicates as claims
 from spec.history.history import History
 from spec.history.log import FindingLog
 from spec.monitor.residency.gathered import Reader, ReadFeature
@@ -36,15 +37,17 @@ def check_fresh(
 
 def staleness(history: History, read: ReadFeature, number: int) -> tuple[str, str] | None:
     """Why a tensor is not the reader's own: the mechanism, and what was seen."""
-    known = history.encodings.get(number)
-    if known is None:
+    encoded = history.encodings.get(number)
+    if encoded is None:
         return "tensor that no encoding made", f"numbered {number}, which nobody encoded"
-    encoding, resets = known
-    if encoding.num_rows != read.feature.num_rows:
-        return "tensor with another number of rows", f"of {encoding.num_rows} rows"
+    encoding, resets = encoded
+    has_all_rows = encoding.num_rows == read.feature.num_rows
     content = history.content_of(encoding)
-    if content != read.feature.content:
+    is_own_content = content == read.feature.content
+    if claims.fresh_tensor(True, is_own_content, resets == history.resets, has_all_rows):
+        return None
+    if not has_all_rows:
+        return "tensor with another number of rows", f"of {encoding.num_rows} rows"
+    if not is_own_content:
         return "tensor of another content", f"of content {content!r}"
-    if resets != history.resets:
-        return "tensor from before a reset", "encoded before the last reset"
-    return None
+    return "tensor from before a reset", "encoded before the last reset"

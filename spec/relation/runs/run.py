@@ -141,8 +141,7 @@ class Run:
 
     def _schedule(self, step: PassSeen, entry: ScheduledRequest, stopped_at: int | None) -> None:
         start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
-        known = entry.prefill_len + entry.num_output_placeholders
-        samples = start + num_tokens >= known
+        samples = entry.samples
         if entry.started:
             self._flights[entry.request].clear()
         self._flights[entry.request][step.index] = (entry.num_draft_tokens, samples)
