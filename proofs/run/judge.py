@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
+from impl.time_limit import TimeLimitError
 from proofs.run.record import record
 from spec.errors import InputError
 from spec.monitor.monitor import LoopMonitor, compare_runners
@@ -25,6 +26,7 @@ class Judged:
         differences: where the runs of both runners differ.
         missing: why a runner could not be run.
         failed: what a runner raised outside of what it may.
+        is_endless: a run had to be ended.
     """
 
     traces: dict[Runner, Trace] = field(default_factory=dict)
@@ -33,6 +35,7 @@ class Judged:
     differences: tuple[LoopFinding, ...] = ()
     missing: dict[Runner, str] = field(default_factory=dict)
     failed: dict[Runner, str] = field(default_factory=dict)
+    is_endless: bool = False
 
 
 def run_and_judge(
@@ -59,8 +62,9 @@ def run_and_judge(
         monitor = LoopMonitor(scenario, runner)
         try:
             recording = record(target, scenario, runner, tensors=tensors, monitor=monitor)
-        except InputError as error:
+        except (InputError, TimeLimitError) as error:
             judged.failed[runner] = str(error)
+            judged.is_endless |= isinstance(error, TimeLimitError)
             continue
         except Exception as error:
             judged.failed[runner] = f"{type(error).__name__}: {error}"

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from impl.target import LoopTarget, Runner
 from impl.tensors import TensorSettings
+from impl.time_limit import SECONDS_OF_A_RUN, time_limit
 from spec.errors import InputError
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
@@ -68,9 +69,22 @@ def record(
 
     Raises:
         InputError: fewer than one pass is allowed.
+        TimeLimitError: the target computes for far longer than any run takes.
     """
     if max_passes < 1:
         raise InputError(f"{max_passes} passes show nothing; allow at least 1")
+    with time_limit(f"{target.name} {runner}", SECONDS_OF_A_RUN):
+        return _recorded(target, scenario, runner, tensors, max_passes, monitor)
+
+
+def _recorded(
+    target: LoopTarget,
+    scenario: Scenario,
+    runner: Runner,
+    tensors: TensorSettings | None,
+    max_passes: int,
+    monitor: Monitor | None,
+) -> Recording:
     steps: list[Step] = []
     findings: list[LoopFinding] = []
     running = _Running(target.run(scenario, runner, tensors), max_passes)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import torch
 
 from impl.target import Part
+from impl.time_limit import SECONDS_OF_AN_IMPORT, TimeLimitError, time_limit
 from impl.vllm.launch.imports import PackageFinder
 from impl.vllm.launch.source import PACKAGE, Source
 from spec.errors import InputError
@@ -263,7 +264,7 @@ def _import(name: str) -> ModuleType | None:
     """Import a module of vLLM and switch pinned memory off; ``None`` when there is no such."""
     logging.getLogger(PACKAGE).setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), time_limit(f"import of {name}", SECONDS_OF_AN_IMPORT):
             warnings.simplefilter("ignore")
             module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -275,6 +276,8 @@ def _import(name: str) -> ModuleType | None:
             "installs what the releases from 0.17 to 0.33 need, and install whatever another one "
             "needs yourself"
         ) from None
+    except TimeLimitError:
+        raise
     except Exception as error:
         raise InputError(
             f"{name} cannot be imported: {type(error).__name__}: {error}; run `make vllm`; if that "

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, Phase, Verbosity, find, settings
 from hypothesis.errors import HypothesisException, NoSuchExample
 
 from impl.target import FunctionTarget
+from impl.time_limit import SECONDS_OF_A_RUN, TimeLimitError, time_limit
+from proofs.describe.cases import describe_case
 from proofs.jobs.progress import ReportProgress
 from proofs.results.outcome import Outcome
 from proofs.search.functions.parts import (
@@ -84,6 +86,7 @@ class _Check:
         self._failed: dict[CheckedPart, str] = {}
         self._refused: dict[CheckedPart, str] = {}
         self._finished: set[CheckedPart] = set()
+        self._endless: set[CheckedPart] = set()
         self._cases: Counter[CheckedPart] = Counter()
         self._premises: Counter[tuple[CheckedPart, str]] = Counter()
 
@@ -102,6 +105,8 @@ class _Check:
     ) -> Finding:
         """The violation in the smallest case that hypothesis and the reducer come to."""
         part, _, _ = violation
+        if part in self._endless:
+            return finding
         is_violated = partial(self._is_violated, violation)
         case = self._find(self._family_of[part], is_violated) or finding.function_case
         smallest = reduce_case(case, is_violated, may_try)
@@ -165,6 +170,10 @@ class _Check:
             except InputError as error:
                 self._refused.setdefault(part, str(error))
                 continue
+            except TimeLimitError as error:
+                self._failed[part] = f"{error}, on {describe_case(case)}"
+                self._endless.add(part)
+                continue
             except Exception as error:
                 self._failed[part] = f"{type(error).__name__}: {error}"
                 continue
@@ -192,7 +201,8 @@ class _Check:
     def _findings(self, part: CheckedPart, case: Case) -> tuple[Finding, ...]:
         key = part, case
         if key not in self._seen:
-            found = findings_on(self._target, part, case, self._settings.tensors)
+            with time_limit(f"{self._target.name} {part}", SECONDS_OF_A_RUN):
+                found = findings_on(self._target, part, case, self._settings.tensors)
             wanted = self._settings.claims_of(part)
             for finding in found:
                 assert part in WITHOUT or finding.claim in CLAIMS_OF_PART[part]

@@ -163,6 +163,7 @@ class _Runs:
         self._given_up: Counter[CheckedPart] = Counter()
         self._num_failed: Counter[CheckedPart] = Counter()
         self._is_complete = False
+        self._is_endless = False
         self.not_given: dict[Runner, Counter[str]] = {}
         self.failures: dict[Runner, str] = {}
         self.num_scenarios = 0
@@ -180,6 +181,11 @@ class _Runs:
             judged = self._judge(drawn.scenario)
             self._observe(self.num_scenarios, drawn, judged)
             self._note(drawn, judged)
+            if judged.is_endless:
+                # Each further scenario could take as long, and the code under test may be left in
+                # any state.
+                self._is_endless = True
+                return
         self._search.report_progress(unit, *limits.progress(self.num_scenarios))
         self._is_complete = True
 
@@ -189,6 +195,8 @@ class _Runs:
         A run that is not reduced to the end has no shape: what is left of it need not be what the
         violation needs.
         """
+        if self._is_endless:
+            return group
         runners = self._runners_for(group)
         found: dict[Scenario, tuple[LoopFinding, Trace]] = {}
 
@@ -294,7 +302,8 @@ class _Runs:
         elif not runs and (why := self._why_not_given(part)) is not None:
             verdict, reason = None, why
         elif not self._is_complete:
-            verdict, reason = Verdict.UNKNOWN, "interrupted"
+            verdict = Verdict.UNKNOWN
+            reason = "the search ended with an endless run" if self._is_endless else "interrupted"
         elif not runs:
             verdict, reason = Verdict.ERROR, "nothing was run"
         elif claim in PROGRESS_CLAIMS and self._given_up[part]:
