@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from glob import escape
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -129,7 +131,9 @@ def write_atomically(path: Path, text: str) -> None:
             path.write_text(text, encoding="utf-8")
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        _sweep(path)
+        prefix = f".{path.name}.{os.getpid()}."
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
         temporary = Path(name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -140,3 +144,14 @@ def write_atomically(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _sweep(path: Path) -> None:
+    """Remove what writers of the file that were killed left under other names."""
+    for left in path.parent.glob(f".{escape(path.name)}.*"):
+        process = left.name.removeprefix(f".{path.name}.").partition(".")[0]
+        with suppress(OSError, ValueError):
+            try:
+                os.kill(int(process), 0)
+            except ProcessLookupError:
+                left.unlink()

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import shutil
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -239,6 +241,7 @@ def test_a_cut_archive_in_the_cache_is_fetched_again(published: Index, tmp_path:
     [
         (b"this is no archive", "not a complete archive"),
         (archive_of(FILES, "vllm-1.0.0")[:100], "not a complete archive"),
+        (gzip.compress(b"x" * 10_240)[:10] + b"no deflated data", "not a complete archive"),
         (archive_of({"README": b""}, "vllm-1.0.0"), "holds no package vllm"),
     ],
 )
@@ -256,9 +259,93 @@ def test_an_archive_cannot_write_outside_its_folder(index: Index, tmp_path: Path
     """A member with ``..`` in its name would overwrite files elsewhere."""
     files = {**FILES, "vllm/../../../evil.py": b"evil"}
     index.publish("1.0.0", archive_of(files, "vllm-1.0.0"))
-    with pytest.raises(InputError, match="not a complete archive"):
+    with pytest.raises(InputError, match=r"refused, it holds what no release does.*outside"):
         fetch("1.0.0", cache=tmp_path / "cache", client=index.client())
     assert not list(tmp_path.rglob("evil.py"))
+
+
+def _with_member(member: tarfile.TarInfo) -> bytes:
+    buffer = io.BytesIO(gzip.decompress(archive_of(FILES, "vllm-1.0.0")))
+    with tarfile.open(fileobj=buffer, mode="a") as tar:
+        tar.addfile(member)
+    return gzip.compress(buffer.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (tarfile.CHRTYPE, ""),
+        (tarfile.FIFOTYPE, ""),
+        (tarfile.SYMTYPE, "/etc/passwd"),
+        (tarfile.SYMTYPE, "../../../../x"),
+        (tarfile.LNKTYPE, "../../../../x"),
+        (tarfile.LNKTYPE, "vllm-1.0.0/vllm/none.py"),
+    ],
+)
+def test_an_archive_with_what_no_release_has_says_so(
+    kind: bytes, target: str, index: Index, tmp_path: Path
+) -> None:
+    """Wrong: it is called incomplete, and fetched again and again with the same end."""
+    member = tarfile.TarInfo("vllm-1.0.0/vllm/odd")
+    member.type, member.linkname = kind, target
+    index.publish("1.0.0", _with_member(member))
+    with pytest.raises(InputError, match="refused, it holds what no release does") as refused:
+        fetch("1.0.0", cache=tmp_path, client=index.client())
+    assert "run the command again" not in str(refused.value)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert unpacked(tmp_path, "1.0.0") is None
+
+
+@pytest.mark.parametrize(("name", "limit"), [("_MOST_FILES", 3), ("_MOST_BYTES", 40)])
+def test_an_archive_that_swells_is_refused(
+    name: str, limit: int, published: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: a few kilobytes fill the disk, or make files without end."""
+    monkeypatch.setattr(f"impl.vllm.launch.fetch.{name}", limit)
+    with pytest.raises(InputError, match="refused, it holds more than"):
+        fetch("1.0.0", cache=tmp_path, client=published.client())
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from impl.vllm.launch import fetch
+def half(archive, into):
+    (into / "path").mkdir()
+    (into / "path" / "half").write_text("half")
+    print("at work", flush=True)
+    sys.stdin.read()
+fetch._extract = half
+cache, release = Path(sys.argv[1]), "1.0.0"
+with fetch._alone_in(cache):
+    fetch._unpack(cache / "vllm-1.0.0.tar.gz", cache, release)
+"""
+
+
+def test_what_a_kill_left_half_done_goes_with_the_next_fetch(
+    published: Index, tmp_path: Path
+) -> None:
+    """Wrong: each kill leaves a release's size behind, or what is still at work is taken away."""
+    cache = tmp_path / "cache"
+    whole = fetch("1.0.0", cache=cache, client=published.client())
+    before = sorted(cache.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(cache)],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"at work\n"
+    (half,) = (path for path in cache.iterdir() if path.name.startswith(".vllm-1.0.0."))
+    assert fetch("1.0.0", cache=cache, client=published.client()) == whole
+    assert half.is_dir()
+    process.kill()
+    process.communicate()
+    (cache / ".vllm-1.0.0.tar.gz.abc").write_bytes(b"half a download")
+    assert fetch("1.0.0", cache=cache, client=published.client()) == whole
+    assert sorted(cache.iterdir()) == before
 
 
 @pytest.mark.parametrize("given", ["checkout", "checkout/vllm"])

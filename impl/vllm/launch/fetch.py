@@ -6,11 +6,15 @@ put right without the network.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import tarfile
 import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
@@ -48,6 +52,13 @@ it, and the newest."""
 _TIMEOUT_SECONDS = 60.0
 _SETTINGS = "pyproject.toml"
 
+_MOST_FILES, _MOST_BYTES = 50_000, 2 << 30
+"""Far more than the source of a release has, unpacked."""
+
+_LOCK = ".lock"
+_HALF_DONE = (f".{PACKAGE}-", ".old.")
+"""How names of what is half done begin."""
+
 
 def releases() -> tuple[str, ...]:
     """Releases that continuous integration fetches and checks."""
@@ -76,18 +87,90 @@ def fetch(
     folder = cache or cache_folder()
     present = unpacked(folder, release)
     if present is not None:
+        _sweep_unless_in_use(folder)
         return present
-    archive = folder / f"{PACKAGE}-{release}.tar.gz"
-    if not _is_whole(archive):
-        _download(release, archive, progress, client)
-    _unpack(archive, folder, release)
-    source = unpacked(folder, release)
+    with _alone_in(folder) as is_alone:
+        if is_alone:
+            _sweep(folder)
+        source = unpacked(folder, release)  # Another process may have fetched it meanwhile.
+        if source is None:
+            archive = folder / f"{PACKAGE}-{release}.tar.gz"
+            if not _is_whole(archive):
+                _download(release, archive, progress, client)
+            _unpack(archive, folder, release)
+            source = unpacked(folder, release)
     if source is None:
         raise InputError(
             f"{unpacked_folder(folder, release)}: changed while it was unpacked; run the command "
             "again when nothing else writes there"
         )
     return source
+
+
+@contextmanager
+def _alone_in(cache: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Let one process at a time fetch, so that what it finds half done was left by a kill.
+
+    The system gives the lock back when a process ends, however it ends.
+
+    Args:
+        waits: whether to wait for another process.
+
+    Returns:
+        Whether this one is alone; it is not where the file system has no locks.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    file = cache / _LOCK
+    how = fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB
+    while True:
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InputError(f"{cache}: cannot be written ({error.strerror})") from None
+        try:
+            fcntl.flock(descriptor, how)
+        except OSError:
+            os.close(descriptor)
+            yield False
+            return
+        try:
+            if os.path.samestat(os.fstat(descriptor), file.stat()):
+                break
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)  # Whoever had the lock took the file away with it.
+    try:
+        yield True
+    finally:
+        file.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _leftovers(cache: Path) -> list[Path]:
+    """What is half done in the cache: downloads, folders being unpacked, folders replaced."""
+    with suppress(OSError):
+        return [path for path in cache.iterdir() if path.name.startswith(_HALF_DONE)]
+    return []
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what processes that were killed left half done; only for who is alone."""
+    for path in _leftovers(cache):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _sweep_unless_in_use(cache: Path) -> None:
+    if _leftovers(cache):
+        with suppress(InputError), _alone_in(cache, waits=False) as is_alone:
+            if is_alone:
+                _sweep(cache)
 
 
 def _canonical(release: str) -> str:
@@ -225,7 +308,12 @@ def _unpack(archive: Path, cache: Path, release: str) -> None:
             shutil.rmtree(temporary, ignore_errors=True)
             for old in cache.glob(".old.*"):
                 shutil.rmtree(old, ignore_errors=True)
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.FilterError, KeyError) as error:
+        # Fetching it once more would bring the same.
+        raise InputError(
+            f"{archive}: refused, it holds what no release does: {error.args[0]}"
+        ) from None
+    except (tarfile.TarError, EOFError, zlib.error) as error:
         archive.unlink(missing_ok=True)
         raise InputError(
             f"{archive}: not a complete archive ({error}); it was removed, run the command again"
@@ -239,8 +327,16 @@ def _unpack(archive: Path, cache: Path, release: str) -> None:
 def _extract(archive: Path, into: Path) -> None:
     """Take the package folder and the lint settings out of a source distribution, in one pass."""
     found = False
+    files = size = 0
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
+            files += 1
+            size += member.size
+            if files > _MOST_FILES or size > _MOST_BYTES:
+                raise InputError(
+                    f"{archive}: refused, it holds more than {_MOST_FILES} files or "
+                    f"{_MOST_BYTES >> 30} GiB, far more than any release"
+                )
             _, _, inside = member.name.partition("/")
             if inside == _SETTINGS:
                 destination = into
