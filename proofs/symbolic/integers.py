@@ -2,13 +2,18 @@
 
 Code under proof runs unchanged on them: they add, subtract and compare like integers, and whoever
 asks a comparison for its truth value gets the answer of the exploration that is under way.
+
+The paths of a function repeat most of each other. A sum or a comparison of the same operands is
+therefore made once and is the same object each time: to build a solver's term takes far longer than
+to look it up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import z3
 
@@ -19,7 +24,7 @@ class NotModelled(Exception):  # noqa: N818 - it says what happened, not what we
     """The code under proof asked for something that the symbolic run does not model."""
 
 
-_Decide: TypeAlias = Callable[[z3.BoolRef], bool]
+_Decide: TypeAlias = "Callable[[SymbolicBool], bool]"
 
 _deciders: list[_Decide] = []
 
@@ -34,111 +39,122 @@ def deciding(decide: _Decide) -> Iterator[None]:
         _deciders.pop()
 
 
-def _decide(condition: z3.BoolRef) -> bool:
-    if not _deciders:
-        raise NotModelled("a symbolic truth value was asked for outside an exploration")
-    return _deciders[-1](condition)
+class _Symbolic:
+    """A solver's term, and what was made of it so far.
 
+    A key of what was made names operands by their identifier, so the operands are kept with it.
+    """
 
-class SymbolicBool:
-    """A truth value that forks the run when Python asks for it."""
-
+    __slots__ = ("_made", "term")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, term: z3.BoolRef) -> None:
+    def __init__(self, term: Any) -> None:
         self.term = term
+        self._made: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+
+class SymbolicBool(_Symbolic):
+    """A truth value that forks the run when Python asks for it."""
+
+    __slots__ = ()
+    __hash__ = None
+    term: z3.BoolRef
 
     def __bool__(self) -> bool:
         """Fork the run."""
-        return _decide(self.term)
+        if not _deciders:
+            raise NotModelled("a symbolic truth value was asked for outside an exploration")
+        return _deciders[-1](self)
 
     def __eq__(self, other: object) -> bool:
         """Compare with a truth value, after forking the run."""
         return bool(self) == other
 
-    def _other(self, other: object) -> z3.BoolRef:
-        if isinstance(other, SymbolicBool):
-            return other.term
-        if isinstance(other, bool):
-            return z3.BoolVal(other, self.term.ctx)
-        raise NotModelled(f"a truth value was combined with {type(other).__name__}")
-
-    def __or__(self, other: object) -> SymbolicBool:
+    def __or__(self, other: object) -> bool | SymbolicBool:
         """Either, without forking the run."""
-        return SymbolicBool(z3.Or(self.term, self._other(other)))
+        return _any(self, other)
 
-    def __and__(self, other: object) -> SymbolicBool:
+    def __and__(self, other: object) -> bool | SymbolicBool:
         """Both, without forking the run."""
-        return SymbolicBool(z3.And(self.term, self._other(other)))
+        return _all(self, other)
 
     __ror__ = __or__
     __rand__ = __and__
 
 
-class SymbolicInt:
+_Kind = TypeVar("_Kind", bound=_Symbolic)
+
+
+class SymbolicInt(_Symbolic):
     """An integer of unbounded size that is not known."""
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, term: z3.ArithRef) -> None:
-        self.term = term
+    __slots__ = ()
+    __hash__ = None
+    term: z3.ArithRef
 
     def __repr__(self) -> str:
         """The term, for messages."""
         return str(self.term)
 
-    def _other(self, other: object) -> z3.ArithRef:
-        if isinstance(other, SymbolicInt):
-            return other.term
-        if isinstance(other, int):
-            return z3.IntVal(int(other), self.term.ctx)
-        raise NotModelled(f"an integer was combined with {type(other).__name__}")
+    def _made_once(
+        self, operate: Callable[[Any, Any], Any], other: object, kind: type[_Kind]
+    ) -> _Kind:
+        """What the operation makes of the two terms."""
+        # A symbolic operand's key begins with the operation, a plain one's ends with it.
+        key: tuple[Any, ...] = (operate, id(other))
+        operand = other
+        if not isinstance(other, SymbolicInt):
+            if not isinstance(other, int):
+                raise NotModelled(f"an integer was combined with {type(other).__name__}")
+            operand = int(other)
+            key = (operand, operate)
+        found = self._made.get(key)
+        if found is None:
+            made = kind(operate(self.term, term(operand, self.term.ctx)))  # type: ignore[arg-type]
+            found = self._made[key] = (made, operand)
+        result: _Kind = found[0]
+        return result
 
     def __add__(self, other: object) -> SymbolicInt:
-        return SymbolicInt(self.term + self._other(other))
+        return self._made_once(operator.add, other, SymbolicInt)
 
-    def __radd__(self, other: object) -> SymbolicInt:
-        return SymbolicInt(self._other(other) + self.term)
+    __radd__ = __add__
 
     def __sub__(self, other: object) -> SymbolicInt:
-        return SymbolicInt(self.term - self._other(other))
+        return self._made_once(operator.sub, other, SymbolicInt)
 
     def __rsub__(self, other: object) -> SymbolicInt:
-        return SymbolicInt(self._other(other) - self.term)
+        return self._made_once(_subtracted_from, other, SymbolicInt)
 
     def __mul__(self, other: object) -> SymbolicInt:
-        return SymbolicInt(self.term * self._other(other))
+        return self._made_once(operator.mul, other, SymbolicInt)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> SymbolicInt:
-        return SymbolicInt(-self.term)
+        return self.__rsub__(0)
 
     def __lt__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term < self._other(other))
+        return self._made_once(operator.lt, other, SymbolicBool)
 
     def __le__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term <= self._other(other))
+        return self._made_once(operator.le, other, SymbolicBool)
 
     def __gt__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term > self._other(other))
+        return self._made_once(operator.gt, other, SymbolicBool)
 
     def __ge__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term >= self._other(other))
+        return self._made_once(operator.ge, other, SymbolicBool)
 
     def __eq__(self, other: object) -> Any:
-        if other is None:
-            return False
-        return SymbolicBool(self.term == self._other(other))
+        return False if other is None else self._made_once(operator.eq, other, SymbolicBool)
 
     def __ne__(self, other: object) -> Any:
-        if other is None:
-            return True
-        return SymbolicBool(self.term != self._other(other))
+        return True if other is None else self._made_once(operator.ne, other, SymbolicBool)
 
     def __bool__(self) -> bool:
         """Fork on whether the integer is zero."""
-        return _decide(self.term != 0)
+        return bool(self != 0)
 
     def _refuse(self, *_: object) -> NoReturn:
         """Refuse arithmetic that is not linear or not modelled."""
@@ -157,61 +173,101 @@ class SymbolicInt:
 AnyInt: TypeAlias = int | SymbolicInt
 
 
+def _subtracted_from(number: Any, other: Any) -> Any:
+    return other - number
+
+
 def term(value: AnyInt, context: z3.Context) -> z3.ArithRef:
     """The z3 term of a plain or symbolic integer."""
     return value.term if isinstance(value, SymbolicInt) else z3.IntVal(value, context)
 
 
-def _context(*operands: object) -> z3.Context:
-    return next(o.term.ctx for o in operands if isinstance(o, (SymbolicBool, SymbolicInt)))
+AnyBool: TypeAlias = bool | SymbolicBool
+
+Condition: TypeAlias = AnyBool | z3.BoolRef
+"""A truth value that is plain, symbolic, or a term of z3's already."""
 
 
-def _condition(operand: object, context: z3.Context) -> z3.BoolRef:
-    if isinstance(operand, SymbolicBool):
-        return operand.term
-    if isinstance(operand, bool):
-        return z3.BoolVal(operand, context)
-    raise NotModelled(f"a truth value was combined with {type(operand).__name__}")
+def truth_term(value: Condition, context: z3.Context) -> z3.BoolRef:
+    """The z3 term of a condition."""
+    if isinstance(value, SymbolicBool):
+        return value.term
+    return z3.BoolVal(value, context) if isinstance(value, bool) else value
 
 
-def _all(*operands: object) -> SymbolicBool:
-    context = _context(*operands)
-    return SymbolicBool(z3.And(*(_condition(operand, context) for operand in operands)))
+def _of_many(
+    connective: Callable[..., z3.BoolRef], decides: bool, operands: Sequence[object]
+) -> AnyBool:
+    """A conjunction or disjunction, of which one kind of plain operand decides the whole."""
+    kept: dict[int, SymbolicBool] = {}
+    for operand in operands:
+        if isinstance(operand, SymbolicBool):
+            kept[id(operand)] = operand
+        elif not isinstance(operand, bool):
+            raise NotModelled(f"a truth value was combined with {type(operand).__name__}")
+        elif operand is decides:
+            return decides
+    if not kept:
+        return not decides
+    first, *others = kept.values()
+    if not others:
+        return first
+    key = (connective, *kept)
+    found = first._made.get(key)
+    if found is None:
+        made = SymbolicBool(connective(first.term, *(other.term for other in others)))
+        found = first._made[key] = (made, others)
+    result: SymbolicBool = found[0]
+    return result
 
 
-def _any(*operands: object) -> SymbolicBool:
-    context = _context(*operands)
-    return SymbolicBool(z3.Or(*(_condition(operand, context) for operand in operands)))
+def _all(*operands: object) -> AnyBool:
+    return _of_many(z3.And, False, operands)
 
 
-def _not(operand: object) -> SymbolicBool:
-    return SymbolicBool(z3.Not(_condition(operand, _context(operand))))
+def _any(*operands: object) -> AnyBool:
+    return _of_many(z3.Or, True, operands)
 
 
-def _implies(premise: object, conclusion: object) -> SymbolicBool:
-    context = _context(premise, conclusion)
-    return SymbolicBool(z3.Implies(_condition(premise, context), _condition(conclusion, context)))
+def _not(operand: SymbolicBool) -> SymbolicBool:
+    found = operand._made.get((_not,))
+    if found is None:
+        made = SymbolicBool(z3.Not(operand.term))
+        made._made[(_not,)] = (operand, None)
+        found = operand._made[(_not,)] = (made, None)
+    result: SymbolicBool = found[0]
+    return result
 
 
-def _if_then_else(condition: object, if_true: AnyInt, if_false: AnyInt) -> SymbolicInt:
-    context = _context(condition, if_true, if_false)
-    return SymbolicInt(
-        z3.If(_condition(condition, context), term(if_true, context), term(if_false, context))
-    )
+def _implies(premise: AnyBool, conclusion: AnyBool) -> AnyBool:
+    return _any(not premise if isinstance(premise, bool) else _not(premise), conclusion)
+
+
+def _if_then_else(condition: AnyBool, if_true: AnyInt, if_false: AnyInt) -> AnyInt:
+    if isinstance(condition, bool):
+        return if_true if condition else if_false
+    if if_true is if_false:
+        return if_true
+    values = (if_true, if_false)
+    key = (_if_then_else, *((v, None) if isinstance(v, int) else id(v) for v in values))
+    found = condition._made.get(key)
+    if found is None:
+        terms = (term(value, condition.term.ctx) for value in values)
+        found = condition._made[key] = (SymbolicInt(z3.If(condition.term, *terms)), values)
+    result: SymbolicInt = found[0]
+    return result
 
 
 # The claims' own statements judge what a release did on symbolic integers. They combine conditions
 # without asking for a truth value; whoever asks for that of the whole forks the run.
+_BACKEND = Backend(
+    "symbolic integers",
+    conjunction=_all,
+    disjunction=_any,
+    negation=_not,
+    implication=_implies,
+    if_then_else=_if_then_else,
+    equality=operator.eq,
+)
 for _kind in (SymbolicBool, SymbolicInt):
-    register(
-        _kind,
-        Backend(
-            "symbolic integers",
-            conjunction=_all,
-            disjunction=_any,
-            negation=_not,
-            implication=_implies,
-            if_then_else=_if_then_else,
-            equality=lambda left, right: left == right,
-        ),
-    )
+    register(_kind, _BACKEND)

@@ -8,6 +8,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 import z3
 
+from proofs.symbolic.integers import Condition, truth_term
+
 Value = TypeVar("Value")
 
 
@@ -71,10 +73,7 @@ def insert(tree: Tree[Value] | None, decisions: list[Decision], end: Tree[Value]
 
 
 def _attach(
-    parent: Fork[Value] | None,
-    went: bool,
-    node: Tree[Value],
-    root: Tree[Value] | None,
+    parent: Fork[Value] | None, went: bool, node: Tree[Value], root: Tree[Value] | None
 ) -> Tree[Value]:
     if parent is None:
         return node
@@ -100,7 +99,7 @@ def leaves(tree: Tree[Value]) -> Iterator[tuple[list[z3.BoolRef], Value]]:
 
 def denote(
     tree: Tree[Value],
-    of_leaf: Callable[[Value], z3.BoolRef | bool],
+    of_leaf: Callable[[Value], Condition],
     context: z3.Context,
     *,
     pruned: bool = False,
@@ -113,13 +112,25 @@ def denote(
         pruned: what a pruned branch counts as. ``False`` makes a proof of the whole condition also
             a proof that every pruned branch is infeasible.
     """
+    passed: list[z3.BoolRef] = []
+    while isinstance(tree, Fork) and not pruned:
+        # A chain of prunes is one conjunction: it is built and solved faster than nested choices.
+        if isinstance(tree.fails, Pruned):
+            passed.append(tree.condition)
+            tree = tree.holds
+        elif isinstance(tree.holds, Pruned):
+            passed.append(z3.Not(tree.condition))
+            tree = tree.fails
+        else:
+            break
     if isinstance(tree, Leaf):
-        value = of_leaf(tree.outcome)
-        return z3.BoolVal(value, context) if isinstance(value, bool) else value
-    if isinstance(tree, Fork):
-        return z3.If(
+        end = truth_term(of_leaf(tree.outcome), context)
+    elif isinstance(tree, Fork):
+        end = z3.If(
             tree.condition,
             denote(tree.holds, of_leaf, context, pruned=pruned),
             denote(tree.fails, of_leaf, context, pruned=pruned),
         )
-    return z3.BoolVal(pruned if isinstance(tree, Pruned) else False, context)
+    else:
+        end = z3.BoolVal(pruned if isinstance(tree, Pruned) else False, context)
+    return z3.And(*passed, end) if passed else end

@@ -16,8 +16,9 @@ from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.ask.piece import Question, settle
 from proofs.source.ask.question import always, smallest_counterexample
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import NotModelled, SymbolicInt
+from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicInt
 from proofs.symbolic.tree import Fork, Leaf, Pruned, Unfinished, denote, leaves
+from spec.algebra import BoolTerm, and_, eq, implies, ite, not_, or_
 from spec.verdict import Verdict
 
 
@@ -116,6 +117,38 @@ def test_unmodelled_code_stops_the_run() -> None:
         a + "1"
 
 
+def test_what_is_made_once_is_what_would_be_made_again() -> None:
+    """Wrong: two operations, or two operands, taken for each other, so that a path is lost."""
+    exploration, (a, b, _) = _three()
+    made = [f() for _ in range(2) for f in (
+        lambda: a + b, lambda: a - b, lambda: b - a, lambda: a + 1, lambda: 1 - a, lambda: a - 1,
+        lambda: a * 2, lambda: a < b, lambda: a <= b, lambda: b < a, lambda: a == b, lambda: a != b,
+        lambda: a < 1, lambda: a > 1, lambda: and_(a < b, b < 1), lambda: or_(a < b, b < 1),
+        lambda: not_(a < b), lambda: implies(a < b, b < 1), lambda: implies(b < 1, a < b),
+        lambda: ite(a < b, a, 0), lambda: ite(a < b, 0, a), lambda: ite(a < b, b, a),
+    )]  # fmt: skip
+    half = len(made) // 2
+    assert all(first is second for first, second in zip(made[:half], made[half:], strict=True))
+    assert len({str(value.term) for value in made}) == half
+    values = [(x.term, z3.IntVal(n, exploration.context)) for x, n in ((a, 3), (b, -2))]
+    numbers = [str(z3.simplify(z3.substitute(value.term, values))) for value in made[:half]]
+    assert numbers == [
+        "1", "5", "-5", "4", "-2", "2", "6", "False", "False", "True", "False", "True", "False",
+        "True", "False", "True", "True", "True", "False", "0", "3", "3",
+    ]  # fmt: skip
+
+
+def test_plain_truth_values_decide_what_they_can() -> None:
+    """Wrong: a condition that is known without a solver is dropped, or decides the other way."""
+    _, (a, b, _) = _three()
+    less = a < b
+    assert and_(less, True) is or_(less, False) is implies(True, less) is less
+    assert and_(less, False) is False
+    assert or_(less, True) is implies(False, less) is implies(less, True) is True
+    assert not_(not_(less)) is less
+    assert implies(less, False) is not_(less)
+
+
 def test_smallest_counterexample_is_smallest() -> None:
     """Reviewers read the counterexample: it must not depend on the solver's luck."""
     context = z3.Context()
@@ -130,12 +163,13 @@ def test_masks_obey_their_laws_and_only_those(mask: list[bool], data: st.DataObj
     """A law that a real mask breaks would hide paths; prefix counts of any mask must be allowed."""
     exploration = Exploration()
     length = exploration.integer("length")
-    symbolic = SymbolicMask(exploration, 0, length.term, dense=False)
+    symbolic = SymbolicMask(exploration, 0, length, dense=False)
     places = data.draw(st.lists(st.integers(0, len(mask)), max_size=4))
     premises = [length.term == len(mask)]
     for index, place in enumerate(places):
-        position = z3.Int(f"p{index}", exploration.context)
-        premises += [position == place, symbolic.rows_before(position) == sum(mask[:place])]
+        position = exploration.integer(f"p{index}")
+        count = symbolic.rows_before(position)
+        premises += [position.term == place, (count == sum(mask[:place])).term]
     solver = z3.Solver(ctx=exploration.context)
     solver.add(*exploration.facts, *premises)
     assert solver.check() == z3.sat
@@ -149,24 +183,24 @@ def test_cumulative_counts_index_as_lists_do() -> None:
     exploration = Exploration()
     length, index = exploration.integer("length"), exploration.integer("index")
     exploration.assume(length.term >= 1)
-    mask = SymbolicMask(exploration, 0, length.term, dense=False)
+    mask = SymbolicMask(exploration, 0, length, dense=False)
     counts = SymbolicCumulativeCounts(mask, length)
 
-    def run() -> SymbolicInt | None:
+    def run() -> AnyInt | None:
         try:
             return counts[index]
         except IndexError:
             return None
 
     tree = exploration.explore(run)
-    inside = z3.And(index.term >= 0, index.term < length.term)
-    from_end = z3.And(index.term < 0, index.term >= -length.term)
+    inside = and_(index >= 0, index < length)
+    from_end = and_(index < 0, index >= -length)
 
-    def right(outcome: SymbolicInt | None) -> z3.BoolRef:
+    def right(outcome: AnyInt | None) -> BoolTerm:
         if outcome is None:
-            return z3.Not(z3.Or(inside, from_end))
-        place = z3.If(inside, index.term, length.term + index.term)
-        return z3.And(z3.Or(inside, from_end), outcome.term == mask.rows_before(place + 1))
+            return not_(or_(inside, from_end))
+        place = ite(inside, index, length + index)
+        return and_(or_(inside, from_end), eq(outcome, mask.rows_before(place + 1)))
 
     condition = denote(tree, right, exploration.context)
     premises = [*exploration.assumptions, *exploration.facts]

@@ -9,12 +9,23 @@ nothing is lost and nothing invented.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import z3
 
 from proofs.smt.vocabulary import mask_with_counts
 from proofs.source.ask.question import number_in
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import AnyInt, SymbolicInt, term
+from proofs.symbolic.integers import AnyInt, SymbolicBool, SymbolicInt, term
+from spec.algebra import BoolTerm, and_, eq, iff, implies
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A position at which a mask is looked at, and how many rows stand before it."""
+
+    position: SymbolicInt
+    count: SymbolicInt
 
 
 class SymbolicMask:
@@ -28,62 +39,68 @@ class SymbolicMask:
     """
 
     def __init__(
-        self, exploration: Exploration, index: int, length: z3.ArithRef, *, dense: bool
+        self, exploration: Exploration, index: int, length: SymbolicInt, *, dense: bool
     ) -> None:
         self._exploration = exploration
         self._length = length
         self._dense = dense
         context = exploration.context
         integers = z3.IntSort(context)
-        self._rows_before = z3.Function(f"rows_before_{index}", integers, integers)
+        self._count_before = z3.Function(f"rows_before_{index}", integers, integers)
         self._takes_row = z3.Function(f"takes_row_{index}", integers, z3.BoolSort(context))
-        self._points: dict[int, z3.ArithRef] = {}
+        self._counts: dict[int, tuple[AnyInt, SymbolicInt]] = {}
+        self._points: dict[int, _Point] = {}
         if not dense:
-            zero = z3.IntVal(0, context)
-            exploration.add_fact(self._rows_before(zero) == 0)
-            self.rows_before(zero)
+            exploration.add_fact(self._count_before(z3.IntVal(0, context)) == 0)
+            self.rows_before(0)
             self.rows_before(length)
 
-    def rows_before(self, position: z3.ArithRef) -> z3.ArithRef:
+    def rows_before(self, position: AnyInt) -> AnyInt:
         """How many positions before this one take a row."""
-        position = z3.simplify(position)
         if self._dense:
             return position
-        count = self._rows_before(position)
-        if position.get_id() not in self._points:
-            for point in self._points.values():
-                self._relate(position, point)
-            self._points[position.get_id()] = position
-        return count
+        known = self._counts.get(id(position))
+        if known is None:
+            known = self._counts[id(position)] = (position, self._point(position).count)
+        return known[1]
 
-    def takes_row(self, position: z3.ArithRef) -> z3.BoolRef:
+    def _point(self, position: AnyInt) -> _Point:
+        """The position's simplest form with its count: equal forms are one point."""
+        simple = z3.simplify(term(position, self._exploration.context))
+        if simple.get_id() not in self._points:
+            point = _Point(SymbolicInt(simple), SymbolicInt(self._count_before(simple)))
+            for other in self._points.values():
+                self._relate(point, other)
+            self._points[simple.get_id()] = point
+        return self._points[simple.get_id()]
+
+    def takes_row(self, position: AnyInt) -> BoolTerm:
         """Whether the position, counted from the feature's first, takes a row."""
-        position = z3.simplify(position)
-        inside = z3.And(position >= 0, position < self._length)
+        inside = and_(position >= 0, position < self._length)
         if self._dense:
             return inside
         step = self.rows_before(position + 1) - self.rows_before(position)
-        taken = self._takes_row(position)
-        self._exploration.add_fact(z3.Implies(inside, taken == (step == 1)))
-        return z3.And(inside, taken)
+        taken = SymbolicBool(self._takes_row(self._point(position).position.term))
+        self._exploration.add_fact(implies(inside, iff(taken, eq(step, 1))))
+        return and_(inside, taken)
 
     def in_model(self, model: z3.ModelRef) -> tuple[bool, ...] | None:
         """A mask with the model's counts at every position that occurs; ``None`` if dense."""
         if self._dense:
             return None
-        length = number_in(model, self._length)
+        length = number_in(model, self._length.term)
         counts = {0: 0}
         for point in self._points.values():
-            position = number_in(model, point)
+            position = number_in(model, point.position.term)
             if 0 <= position <= length:
-                counts[position] = number_in(model, self._rows_before(point))
+                counts[position] = number_in(model, point.count.term)
         return mask_with_counts(length, sorted(counts.items()))
 
-    def _relate(self, left: z3.ArithRef, right: z3.ArithRef) -> None:
+    def _relate(self, left: _Point, right: _Point) -> None:
         for low, high in ((left, right), (right, left)):
-            step = self._rows_before(high) - self._rows_before(low)
-            ordered = z3.And(low >= 0, low <= high, high <= self._length)
-            self._exploration.add_fact(z3.Implies(ordered, z3.And(step >= 0, step <= high - low)))
+            start, end, step = low.position, high.position, high.count - low.count
+            ordered = and_(start >= 0, start <= end, end <= self._length)
+            self._exploration.add_fact(implies(ordered, and_(step >= 0, step <= end - start)))
 
 
 class SymbolicCumulativeCounts:
@@ -101,7 +118,7 @@ class SymbolicCumulativeCounts:
         """Whether the list has entries."""
         return bool(self._length > 0)
 
-    def __getitem__(self, index: AnyInt) -> SymbolicInt:
+    def __getitem__(self, index: AnyInt) -> AnyInt:
         """The count up to and including the index.
 
         Raises:
@@ -112,5 +129,4 @@ class SymbolicCumulativeCounts:
             place = self._length + place
         if place < 0 or place >= self._length:
             raise IndexError("list index out of range")
-        position = term(place, self._length.term.ctx)
-        return SymbolicInt(self._mask.rows_before(position + 1))
+        return self._mask.rows_before(place + 1)

@@ -17,7 +17,7 @@ from proofs.source.ask.question import (
     smallest_counterexample,
 )
 from proofs.symbolic.exploration import Counts, Exploration
-from proofs.symbolic.integers import NotModelled
+from proofs.symbolic.integers import Condition, NotModelled, SymbolicBool, truth_term
 from proofs.symbolic.tree import Fork, Leaf, Tree, Value, denote
 from spec.functions.cases import AnyCase
 from spec.functions.findings import Finding
@@ -73,7 +73,7 @@ Replay = Callable[[z3.ModelRef, str], tuple[AnyCase, Sequence[Finding]]]
 from the case what the named claim's violation does not need."""
 
 
-Asked: TypeAlias = tuple[Question, Callable[[Value], z3.BoolRef | bool]]
+Asked: TypeAlias = tuple[Question, Callable[[Value], Condition]]
 """A claim, with the condition under which one path's outcome satisfies it."""
 
 
@@ -126,12 +126,12 @@ def settle(
 
 
 def _built_once(
-    holds: Callable[[Value], z3.BoolRef | bool],
-) -> Callable[[Value], z3.BoolRef | bool]:
+    holds: Callable[[Value], Condition],
+) -> Callable[[Value], Condition]:
     """The same condition, built once for each path: the tree keeps what paths returned."""
-    built: dict[int, z3.BoolRef | bool] = {}
+    built: dict[int, Condition] = {}
 
-    def of_path(outcome: Value) -> z3.BoolRef | bool:
+    def of_path(outcome: Value) -> Condition:
         if id(outcome) not in built:
             built[id(outcome)] = holds(outcome)
         return built[id(outcome)]
@@ -145,8 +145,12 @@ def _denoted(asked: Sequence[Asked[Value]], exploration: Exploration, tree: Tree
     if len(asked) == 1:
         ((_, only),) = asked
         return denote(tree, only, context)
-    true = z3.BoolVal(True, context)
-    return denote(tree, lambda o: z3.And(true, *(holds(o) for _, holds in asked)), context)
+
+    def all_hold(outcome: Value) -> Condition:
+        conditions = [c for c in (holds(outcome) for _, holds in asked) if c is not True]
+        return z3.And(*(truth_term(c, context) for c in conditions)) if conditions else True
+
+    return denote(tree, all_hold, context)
 
 
 def _broken(
@@ -163,10 +167,11 @@ def _broken(
     if model is None or not isinstance(tree, Leaf):
         return []
 
-    def breaks(value: z3.BoolRef | bool) -> bool:
+    def breaks(value: Condition) -> bool:
         if isinstance(value, bool):
             return not value
-        return not z3.is_true(model.eval(value, model_completion=True))
+        term = value.term if isinstance(value, SymbolicBool) else value
+        return not z3.is_true(model.eval(term, model_completion=True))
 
     return [(question, holds) for question, holds in asked if breaks(holds(tree.outcome))]
 

@@ -18,7 +18,7 @@ from proofs.source.code.gather import FeatureInput, feature_specs
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_parts import NoLog
 from proofs.symbolic.exploration import BudgetExhausted
-from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool, SymbolicInt, term
+from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool
 from spec.functions.observations import request_name
 from spec.record.steps import ErrorSeen
 from spec.rules.encoder_inputs import has_room
@@ -106,11 +106,7 @@ class _AnsweringBook:
     ) -> bool:
         """Whether there is room and encoder budget, by the rule that is proved of the book."""
         freeable = self._given.num_freeable_slots
-        values = (self._rows(input_id), encoder_budget, chosen_rows, freeable)
-        context = next((v.term.ctx for v in values if isinstance(v, SymbolicInt)), None)
-        if context is None:
-            return bool(has_room(*values))
-        return bool(SymbolicBool(has_room(*(term(value, context) for value in values))))
+        return bool(has_room(self._rows(input_id), encoder_budget, chosen_rows, freeable))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

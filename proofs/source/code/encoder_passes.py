@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import z3
-
 from proofs.source.code.book_calls import (
     FREE_METHOD,
     SCHEDULER_CLASS,
@@ -26,7 +24,8 @@ from proofs.source.code.book_calls import (
 from proofs.source.code.gather import FeatureInput, feature_specs
 from proofs.source.code.release import ReleaseSource, SourceModule
 from proofs.symbolic.exploration import BudgetExhausted
-from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool, SymbolicInt, term
+from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool
+from spec.algebra import min_
 from spec.functions.observations import (
     BookState,
     SchedulingObservation,
@@ -136,15 +135,6 @@ def run_scheduling(release: ReleaseSource, given: SchedulingInput) -> Scheduling
     return SchedulingObservation(tuple(passes))
 
 
-def _smaller(first: AnyInt, second: AnyInt) -> AnyInt:
-    """The smaller of two integers, as one term: our own choices fork no paths."""
-    if isinstance(first, int) and isinstance(second, int):
-        return min(first, second)
-    context = next(v.term.ctx for v in (first, second) if isinstance(v, SymbolicInt))
-    left, right = term(first, context), term(second, context)
-    return SymbolicInt(z3.If(left <= right, left, right))
-
-
 @dataclass
 class _WatchedBook:
     """A book that also records which features are hit and which are refused."""
@@ -242,7 +232,7 @@ class _Run:
         watched = _WatchedBook(self._book)
         scheduler = self._scheduler(watched)
         request, computed = self._request, self._computed
-        asked = _smaller(self._given.prefill_len - computed, self._given.token_budget)
+        asked = min_(self._given.prefill_len - computed, self._given.token_budget)
         chosen, num_new, _, external, *rest = getattr(scheduler, TRY_METHOD)(
             request,
             computed,
@@ -263,7 +253,7 @@ class _Run:
         self._last = num_new
         return SchedulingPass(
             num_computed_tokens=computed,  # type: ignore[arg-type]
-            num_asked_tokens=asked,  # type: ignore[arg-type]
+            num_asked_tokens=asked,
             num_kept_tokens=kept,
             num_scheduled_tokens=num_new,
             hits=hits,

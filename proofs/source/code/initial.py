@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from proofs.source.code.release import SourceModule
@@ -38,12 +39,14 @@ class InitialValues:
         assigned = [] if node is None else list(_assignments(node))
         times = Counter(name for name, _ in assigned)
         self._plain = {
-            name: value for name, value in assigned if times[name] == 1 and self._is_plain(value)
+            name: self._maker(value)
+            for name, value in assigned
+            if times[name] == 1 and self._is_plain(value)
         }
 
     def new(self) -> dict[str, Any]:
         """Fresh values by attribute."""
-        return {name: self._value(node) for name, node in self._plain.items()}
+        return {name: make() for name, make in self._plain.items()}
 
     def _is_plain(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
@@ -57,11 +60,14 @@ class InitialValues:
             return False
         return True
 
-    def _value(self, node: ast.expr) -> Any:
+    def _maker(self, node: ast.expr) -> Callable[[], Any]:
         if isinstance(node, ast.Call):
             assert isinstance(node.func, ast.Name)
-            return self._makers[node.func.id]()
-        return ast.literal_eval(node)
+            return self._makers[node.func.id]
+        if isinstance(node, ast.Constant):
+            # Nobody can change it, so that all objects may share it.
+            return lambda: node.value
+        return partial(ast.literal_eval, node)
 
 
 def _assignments(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from itertools import product
 
-import z3
-
-import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.code.gather import GatherOutcome
 from proofs.source.functions.gather_scenario import GatherScenario
-from proofs.symbolic.integers import term
+from spec.algebra import BoolTerm, and_, eq, iff, implies, not_, or_
 from spec.claims import predicates as claims
 
 CLAIMS = (
@@ -24,7 +21,7 @@ CLAIMS = (
 """Claims proved on each gather, in the order in which they are reported."""
 
 
-def holds(claim: str, scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def holds(claim: str, scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     """The condition under which one path's outcome satisfies a claim.
 
     An error where the oracle has rows counts under the miss claims only.
@@ -53,11 +50,11 @@ def _named(scenario: GatherScenario, outcome: GatherOutcome) -> frozenset[str]:
 
 def _of_each_read(
     scenario: GatherScenario,
-    statement: Callable[[z3.BoolRef, z3.BoolRef, bool], z3.BoolRef],
+    statement: Callable[[BoolTerm, BoolTerm, bool], BoolTerm],
     became: Container[str],
     *,
     only: bool,
-) -> list[z3.BoolRef]:
+) -> list[BoolTerm]:
     """What a claim asks of each feature that the gather reads.
 
     Args:
@@ -67,7 +64,7 @@ def _of_each_read(
             out, since building terms dominates the time.
     """
     return [
-        z3.Implies(
+        implies(
             scenario.is_read(index),
             statement(scenario.is_at_boundary(index), scenario.is_resident(index), only),
         )
@@ -76,102 +73,95 @@ def _of_each_read(
     ]
 
 
-def _all(scenario: GatherScenario, conditions: Iterable[z3.BoolRef]) -> z3.BoolRef:
-    return z3.And(z3.BoolVal(True, scenario.exploration.context), *conditions)
-
-
-def _boundary_miss_tolerated(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _boundary_miss_tolerated(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     named = _named(scenario, outcome)
     if not named:
         return True
-    return z3.Or(scenario.any_interior_miss, _boundary_misses_tolerated(scenario, named))
+    return or_(scenario.any_interior_miss, _boundary_misses_tolerated(scenario, named))
 
 
-def _boundary_misses_tolerated(scenario: GatherScenario, named: frozenset[str]) -> z3.BoolRef:
+def _boundary_misses_tolerated(scenario: GatherScenario, named: frozenset[str]) -> BoolTerm:
     statement = claims.boundary_miss_tolerated
-    return _all(scenario, _of_each_read(scenario, statement, named, only=True))
+    return and_(*_of_each_read(scenario, statement, named, only=True))
 
 
-def _interior_miss_raises(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _interior_miss_raises(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     """An error names one hash: that of the first miss."""
     named = _named(scenario, outcome)
     misses = scenario.interior_misses
-    return _all(
-        scenario,
-        (
-            z3.Implies(
-                z3.And(scenario.is_read(index), *(z3.Not(earlier) for earlier in misses[:index])),
+    return and_(
+        *(
+            implies(
+                and_(scenario.is_read(index), *(not_(earlier) for earlier in misses[:index])),
                 claims.interior_miss_raises(
                     scenario.is_at_boundary(index), scenario.is_resident(index), False
                 ),
             )
             for index, identifier in enumerate(scenario.shape.identifiers)
             if identifier not in named
-        ),
+        )
     )
 
 
-def _boundary_used(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _boundary_used(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     if outcome.error is not None:
         return True
     returned = {view.identifier for view in outcome.views}
     statement = claims.boundary_used_when_resident
-    return _all(scenario, _of_each_read(scenario, statement, returned, only=False))
+    return and_(*_of_each_read(scenario, statement, returned, only=False))
 
 
-def _rows_exact(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _rows_exact(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     if outcome.error is not None:
         return True
-    context = scenario.exploration.context
     count = len(scenario.offsets)
-    used = [z3.And(scenario.is_read(i), scenario.is_resident(i)) for i in range(count)]
+    used = [and_(scenario.is_read(i), scenario.is_resident(i)) for i in range(count)]
     alternatives = [scenario.any_interior_miss]
     for chosen in product((True, False), repeat=count):
         expected = [index for index in range(count) if chosen[index]]
         if len(expected) != len(outcome.views):
             continue
-        conditions = [u if wanted else z3.Not(u) for u, wanted in zip(used, chosen, strict=True)]
+        conditions = [u if wanted else not_(u) for u, wanted in zip(used, chosen, strict=True)]
         for view, index in zip(outcome.views, expected, strict=True):
             low, high = scenario.rows(index)
             same = view.identifier == scenario.shape.identifiers[index]
-            conditions.append(z3.BoolVal(same, context))
-            conditions.append(term(view.start, context) == low)
-            conditions.append(term(view.stop, context) == high)
-        alternatives.append(z3.And(conditions))
-    return z3.Or(alternatives)
+            conditions.append(same)
+            conditions.append(eq(view.start, low))
+            conditions.append(eq(view.stop, high))
+        alternatives.append(and_(*conditions))
+    return or_(*alternatives)
 
 
-def _mask_exact(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _mask_exact(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     if outcome.error is not None:
         return True
     assert outcome.mask is not None
-    context = scenario.exploration.context
-    total = scenario.before.term + scenario.scheduled.term
+    total = scenario.before + scenario.scheduled
     position = scenario.position
-    same = scenario.written_at_position(outcome) == scenario.mask_at_position
-    return z3.Or(
+    same = iff(scenario.written_at_position(outcome), scenario.mask_at_position)
+    return or_(
         scenario.any_interior_miss,
-        z3.And(
-            term(outcome.mask.size, context) == total,
+        and_(
+            eq(outcome.mask.size, total),
             *(
-                z3.And(
-                    term(write.start, context) >= 0,
-                    term(write.start, context) <= term(write.stop, context),
-                    term(write.stop, context) <= total,
+                and_(
+                    write.start >= 0,
+                    write.start <= write.stop,
+                    write.stop <= total,
                 )
                 for write in outcome.mask.writes
             ),
-            z3.Implies(z3.And(position >= 0, position < total), same),
+            implies(and_(position >= 0, position < total), same),
         ),
     )
 
 
-def _no_error(scenario: GatherScenario, outcome: GatherOutcome) -> z3.BoolRef | bool:
+def _no_error(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     if outcome.error is None:
         # Tensors of unlike lengths cannot be written to each other: that is an error of torch's.
-        return z3.Or(scenario.any_interior_miss, scenario.lengths_agree(outcome))
+        return or_(scenario.any_interior_miss, scenario.lengths_agree(outcome))
     named = _named(scenario, outcome)
     if not named:
         return scenario.any_interior_miss
     tolerated = _boundary_misses_tolerated(scenario, named)
-    return z3.Or(scenario.any_interior_miss, z3.Not(tolerated))
+    return or_(scenario.any_interior_miss, not_(tolerated))

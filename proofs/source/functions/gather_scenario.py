@@ -9,7 +9,6 @@ from itertools import product
 
 import z3
 
-import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from impl.target import Runner
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.code.gather import (
@@ -22,8 +21,9 @@ from proofs.source.code.gather import (
 from proofs.source.code.recorders import FeatureMask, Write
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import SymbolicInt, term
+from proofs.symbolic.integers import AnyInt, SymbolicInt
 from proofs.symbolic.tree import Tree
+from spec.algebra import BoolTerm, and_, eq, min_, not_, or_
 from spec.rules import geometry
 
 
@@ -90,7 +90,7 @@ class GatherScenario:
         self.resident = {h: self.exploration.boolean(f"resident_{h}") for h in shape.identifiers}
         self._assume_legal()
         self.masks = [
-            SymbolicMask(self.exploration, i, length.term, dense=dense)
+            SymbolicMask(self.exploration, i, length, dense=dense)
             for i, (length, dense) in enumerate(zip(self.lengths, shape.dense, strict=True))
         ]
         given = self._input()
@@ -100,15 +100,13 @@ class GatherScenario:
 
     def _assume_legal(self) -> None:
         assume = self.exploration.assume
-        assume(self.computed.term >= 0, self.scheduled.term >= 1, self.look_ahead.term >= 0)
-        assume(self.before.term >= 1, self.offsets[0].term >= 0)
-        end: z3.ArithRef | None = None
+        assume(self.computed >= 0, self.scheduled >= 1, self.look_ahead >= 0)
+        assume(self.before >= 1)
+        end: AnyInt = 0
         for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length.term >= 1)
-            if end is not None:
-                assume(offset.term >= end)
-            end = offset.term + length.term
-        assume(end <= self.prefill.term)
+            assume(length >= 1, offset >= end)
+            end = offset + length
+        assume(end <= self.prefill)
 
     def _input(self) -> GatherInput:
         features = tuple(
@@ -134,7 +132,7 @@ class GatherScenario:
         integer = self.exploration.integer
         if self.shape.decode_beside:
             other_computed, other_prefill = integer("other_computed"), integer("other_prefill")
-            self.exploration.assume(other_computed.term >= 0, other_prefill.term >= 1)
+            self.exploration.assume(other_computed >= 0, other_prefill >= 1)
         else:
             # A text request that is certainly prefilling: it only shifts the batch positions.
             other_computed = SymbolicInt(z3.IntVal(0, self.exploration.context))
@@ -148,125 +146,114 @@ class GatherScenario:
         """Assumptions on the inputs and laws of masks; ask after the claims were built."""
         return [*self.exploration.assumptions, *self.exploration.facts]
 
-    def window(self) -> tuple[z3.ArithRef, z3.ArithRef]:
+    def window(self) -> tuple[AnyInt, AnyInt]:
         """Positions whose embeddings are gathered."""
-        return geometry.drafter_window(
-            self.computed.term, self.scheduled.term, self.look_ahead.term
-        )
+        return geometry.drafter_window(self.computed, self.scheduled, self.look_ahead)
 
     @cached_property
-    def position(self) -> z3.ArithRef:
+    def position(self) -> AnyInt:
         """An arbitrary position of the batch."""
-        return z3.Int("any_position", self.exploration.context)
+        return self.exploration.integer("any_position")
 
     @cached_property
-    def interior_misses(self) -> list[z3.BoolRef]:
+    def interior_misses(self) -> list[BoolTerm]:
         """For each feature, whether it is read, not resident, and not at the boundary."""
         return [
-            z3.And(self.is_read(i), z3.Not(self.is_resident(i)), z3.Not(self.is_at_boundary(i)))
+            and_(self.is_read(i), not_(self.is_resident(i)), not_(self.is_at_boundary(i)))
             for i in range(len(self.offsets))
         ]
 
     @cached_property
-    def any_interior_miss(self) -> z3.BoolRef:
+    def any_interior_miss(self) -> BoolTerm:
         """Whether the oracle has an error."""
-        return z3.Or(self.interior_misses)
+        return or_(*self.interior_misses)
 
-    def bounds(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+    def bounds(self, index: int) -> tuple[AnyInt, AnyInt]:
         """The part of a feature inside the window, counted from its first position."""
-        return geometry.slice_bounds(
-            self.offsets[index].term, self.lengths[index].term, *self.window()
-        )
+        return geometry.slice_bounds(self.offsets[index], self.lengths[index], *self.window())
 
-    def rows(self, index: int) -> tuple[z3.ArithRef, z3.ArithRef]:
+    def rows(self, index: int) -> tuple[AnyInt, AnyInt]:
         """Encoder rows of that part."""
         return self._rows[index]
 
-    def is_read(self, index: int) -> z3.BoolRef:
+    def is_read(self, index: int) -> BoolTerm:
         """Whether a row of the feature lies in the window."""
         return self._reads[index]
 
     # Terms that every path's claims repeat are built once: building dominates the time otherwise.
     @cached_property
-    def _rows(self) -> list[tuple[z3.ArithRef, z3.ArithRef]]:
+    def _rows(self) -> list[tuple[AnyInt, AnyInt]]:
         return [
             geometry.row_range(mask.rows_before, *self.bounds(index))
             for index, mask in enumerate(self.masks)
         ]
 
     @cached_property
-    def _reads(self) -> list[z3.BoolRef]:
+    def _reads(self) -> list[BoolTerm]:
         return [
-            z3.And(
-                geometry.meets(offset.term, length.term, *self.window()),
+            and_(
+                geometry.meets(offset, length, *self.window()),
                 self.rows(index)[0] < self.rows(index)[1],
             )
             for index, (offset, length) in enumerate(zip(self.offsets, self.lengths, strict=True))
         ]
 
-    def is_at_boundary(self, index: int) -> z3.BoolRef:
+    def is_at_boundary(self, index: int) -> BoolTerm:
         """Whether the feature starts at or past the processed end."""
-        processed_to = geometry.processed_end(self.computed.term, self.scheduled.term)
-        return geometry.is_at_boundary(self.offsets[index].term, processed_to)
+        processed_to = geometry.processed_end(self.computed, self.scheduled)
+        return geometry.is_at_boundary(self.offsets[index], processed_to)
 
-    def is_resident(self, index: int) -> z3.BoolRef:
+    def is_resident(self, index: int) -> BoolTerm:
         """Whether the worker holds the feature's output."""
-        return self.resident[self.shape.identifiers[index]].term
+        return self.resident[self.shape.identifiers[index]]
 
     @cached_property
-    def mask_at_position(self) -> z3.BoolRef:
+    def mask_at_position(self) -> BoolTerm:
         """Whether the oracle has a row at :attr:`position`."""
         position = self.position
         start, _ = self.window()
-        token = position - self.before.term + start
-        in_request = z3.And(
-            position >= self.before.term, position < self.before.term + self.scheduled.term
-        )
+        token = position - self.before + start
+        in_request = and_(position >= self.before, position < self.before + self.scheduled)
         rows = [
-            z3.And(
+            and_(
                 self.is_resident(index),
-                self.masks[index].takes_row(token - self.offsets[index].term),
+                self.masks[index].takes_row(token - self.offsets[index]),
             )
             for index in range(len(self.offsets))
         ]
-        return z3.And(in_request, z3.Or(rows))
+        return and_(in_request, or_(*rows))
 
-    def written_at_position(self, outcome: GatherOutcome) -> z3.BoolRef:
+    def written_at_position(self, outcome: GatherOutcome) -> BoolTerm:
         """Whether the code's writes leave the batch mask true at :attr:`position`."""
         assert outcome.mask is not None
         position = self.position
-        context = self.exploration.context
-        value = z3.BoolVal(False, context)
+        value: BoolTerm = False
         for write in outcome.mask.writes:
             written = self._write_value(write, position)
-            new = z3.Or(value, written) if write.mode == "or" else written
-            inside = z3.And(
-                position >= term(write.start, context), position < term(write.stop, context)
-            )
-            value = z3.If(inside, new, value)
+            new = or_(value, written) if write.mode == "or" else written
+            inside = and_(position >= write.start, position < write.stop)
+            value = or_(and_(inside, new), and_(not_(inside), value))
         return value
 
-    def lengths_agree(self, outcome: GatherOutcome) -> z3.BoolRef:
+    def lengths_agree(self, outcome: GatherOutcome) -> BoolTerm:
         """Whether each part of a feature's mask is as long as what it is written to.
 
         A slice is clamped to the mask that it is taken from, as tensors do it.
         """
         assert outcome.mask is not None
-        context = self.exploration.context
-        agree = [z3.BoolVal(True, context)]
+        agree: list[BoolTerm] = []
         for write in outcome.mask.writes:
             if write.value is not True:
-                length = self.lengths[write.value.feature].term
-                low = term(write.value.start, context)
-                high = term(write.value.stop, context)
-                taken = z3.If(high < length, high, length) - low
-                written = term(write.stop, context) - term(write.start, context)
-                agree.append(z3.And(low >= 0, taken == written))
-        return z3.And(agree)
+                length = self.lengths[write.value.feature]
+                low = write.value.start
+                high = write.value.stop
+                taken = min_(high, length) - low
+                written = write.stop - write.start
+                agree.append(and_(low >= 0, eq(taken, written)))
+        return and_(*agree)
 
-    def _write_value(self, write: Write, position: z3.ArithRef) -> z3.BoolRef:
-        context = self.exploration.context
+    def _write_value(self, write: Write, position: AnyInt) -> BoolTerm:
         if write.value is True:
-            return z3.BoolVal(True, context)
-        place = term(write.value.start, context) + position - term(write.start, context)
+            return True
+        place = write.value.start + position - write.start
         return self.masks[write.value.feature].takes_row(place)

@@ -16,8 +16,9 @@ from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import SourceTarget
 from proofs.source.functions import gather_claims
 from proofs.source.functions.gather_scenario import GatherScenario, Shape, hashes
-from proofs.symbolic.integers import NotModelled
+from proofs.symbolic.integers import NotModelled, truth_term
 from proofs.symbolic.tree import denote, leaves
+from spec.algebra import BoolTerm, not_
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, EncoderOutput, GatherCase, GatherRequest
 from spec.functions.findings import Finding
@@ -74,7 +75,10 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     except NotModelled as reason:
         return unmodelled(question, reason)
     context = scenario.exploration.context
-    premises = [*scenario.premises, scenario.is_read(0), z3.Not(scenario.is_resident(0))]
+    premises = [
+        *scenario.premises,
+        *(truth_term(c, context) for c in (scenario.is_read(0), not_(scenario.is_resident(0)))),
+    ]
     tolerated = denote(
         scenario.tree, lambda o: gather_claims.tolerates(scenario, o), context, pruned=False
     )
@@ -85,7 +89,7 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     ]
     readable = simplest(premises, paths, context)
     same = always(premises, disjunction(readable, context) == tolerated)
-    equal = always(premises, tolerated == _rule(scenario, runner))
+    equal = always(premises, tolerated == truth_term(_rule(scenario, runner), context))
     covered = always(premises, denote(scenario.tree, lambda _: True, context))
     unfinished = scenario.exploration.counts.unfinished
     settled = same.verdict is covered.verdict is Verdict.PROVED and not unfinished
@@ -104,12 +108,12 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     )
 
 
-def _rule(scenario: GatherScenario, runner: Runner) -> z3.BoolRef:
-    offset = scenario.offsets[0].term
+def _rule(scenario: GatherScenario, runner: Runner) -> BoolTerm:
+    offset = scenario.offsets[0]
     if runner == "V1":
-        return miss_tolerated_v1(offset, scenario.computed.term, scenario.scheduled.term)
+        return miss_tolerated_v1(offset, scenario.computed, scenario.scheduled)
     _, end = scenario.window()
-    return miss_tolerated_v2(offset, scenario.look_ahead.term, end)
+    return miss_tolerated_v2(offset, scenario.look_ahead, end)
 
 
 def _sizes(scenario: GatherScenario) -> list[z3.ArithRef]:

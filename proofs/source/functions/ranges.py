@@ -16,8 +16,9 @@ from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import UTILS_MODULE, WINDOW_FUNCTION, SourceTarget
 from proofs.symbolic.exploration import BudgetExhausted, Exploration
-from proofs.symbolic.integers import AnyInt, NotModelled, term
+from proofs.symbolic.integers import AnyInt, NotModelled
 from proofs.symbolic.tree import Tree
+from spec.algebra import BoolTerm, and_, eq
 from spec.claims.texts import function_claim
 from spec.functions.cases import Case, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
@@ -102,7 +103,7 @@ def row_range_piece(release: ReleaseSource, name: str) -> Piece:
     start, end = exploration.integer("start"), exploration.integer("end")
     exploration.assume(length.term >= 1, start.term >= 0, end.term <= length.term)
     exploration.assume(start.term <= end.term)
-    mask = SymbolicMask(exploration, 0, length.term, dense=False)
+    mask = SymbolicMask(exploration, 0, length, dense=False)
     counts = SymbolicCumulativeCounts(mask, length)
     feature = FeatureInput(0, length, "A", FeatureMask(0), counts)
 
@@ -120,15 +121,13 @@ def row_range_piece(release: ReleaseSource, name: str) -> Piece:
     except NotModelled as reason:
         return unmodelled(question, reason)
     target = SourceTarget(release, name)
-    context = exploration.context
-    wanted = mask.rows_before(start.term), mask.rows_before(end.term)
+    wanted = mask.rows_before(start), mask.rows_before(end)
 
-    def holds(outcome: tuple[AnyInt, AnyInt] | None) -> z3.BoolRef | bool:
+    def holds(outcome: tuple[AnyInt, AnyInt] | None) -> BoolTerm:
         if outcome is None:
             return False
-        return z3.And(
-            term(outcome[0], context) == wanted[0], term(outcome[1], context) == wanted[1]
-        )
+        condition: BoolTerm = and_(eq(outcome[0], wanted[0]), eq(outcome[1], wanted[1]))
+        return condition
 
     def replay(model: z3.ModelRef, _claim: str) -> tuple[Case, Sequence[Finding]]:
         number = partial(number_in, model)

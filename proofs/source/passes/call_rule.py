@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import z3
-
 from proofs.source.passes.call_scenario import CallScenario
 from spec.algebra import BoolTerm, IntTerm, and_, eq, ite, min_, not_, or_
 from spec.rules.chunk_ends import is_cut_off_whole, refused_cut, whole_item_cut
@@ -92,30 +90,30 @@ class Expected:
 
 def expected(scenario: CallScenario, rules: ReleaseRules) -> Expected:
     """Feature by feature, up to the first that is refused or cut off."""
-    start, shift = scenario.start.term, scenario.shift.term
-    asked = tokens = scenario.asked.term
+    start, shift = scenario.start, scenario.shift
+    asked = tokens = scenario.asked
     fates: list[Fate] = []
     for index, offset in enumerate(scenario.offsets):
         fate = _fate(scenario, rules, index, fates)
-        before_refused = refused_cut(offset.term, start, asked, in_tokens(rules.cut_shift, shift))
-        before_whole = whole_item_cut(offset.term, start, in_tokens(rules.whole_cut_shift, shift))
+        before_refused = refused_cut(offset, start, asked, in_tokens(rules.cut_shift, shift))
+        before_whole = whole_item_cut(offset, start, in_tokens(rules.whole_cut_shift, shift))
         # An item that lies past the chunk ends it where it ends anyway.
         before_whole = min_(asked, before_whole)
         tokens = ite(fate.cut, before_whole, ite(fate.refused, before_refused, tokens))
         fates.append(fate)
     if scenario.has_reservation:
-        tokens = tokens_after_reservation(start, tokens, scenario.known.term, shift)
+        tokens = tokens_after_reservation(start, tokens, scenario.known, shift)
     return Expected(tuple(fates), tokens, _budget_left(scenario, fates))
 
 
 def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[Fate]) -> Fate:
-    shape, start = scenario.shape, scenario.start.term
+    shape, start = scenario.shape, scenario.start
     name, rows = shape.identifiers[index], scenario.rows[index]
-    offset, length = scenario.offsets[index].term, scenario.lengths[index].term
-    asked, window = scenario.asked.term, window_end(start, scenario.asked.term, scenario.shift.term)
-    cached = scenario.cached[name].term
+    offset, length = scenario.offsets[index], scenario.lengths[index]
+    asked, window = scenario.asked, window_end(start, scenario.asked, scenario.shift)
+    cached: BoolTerm = scenario.cached[name]
     is_met = is_asked_for(offset, offset + length, start, window)
-    is_whole = scenario.whole_items.term
+    is_whole: BoolTerm = scenario.whole_items
     if shape.is_encoder_decoder:
         # The item is encoded before the decoder's first step, and its book knows no hits.
         is_met, cached, is_whole = eq(start, 0), False, False
@@ -131,12 +129,12 @@ def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[
     reached = and_(met, not_(cut))
     absent = and_(reached, not_(repeats), not_(cached))
     rows_before = [ite(fate.taken, scenario.rows[i], 0) for i, fate in enumerate(before)]
-    fits = has_room(rows, _budget_left(scenario, before), sum(rows_before), scenario.freeable.term)
+    fits = has_room(rows, _budget_left(scenario, before), sum(rows_before), scenario.freeable)
     rows_end = window if rules.encodes_boundary else start + asked
     bounds = slice_bounds(offset, length, start, rows_end)
     low, high = row_range(scenario.masks[index].rows_before, *bounds)
     taken = and_(absent, fits, low < high)
-    from_store = and_(shape.has_store, scenario.stored[name].term)
+    from_store = and_(shape.has_store, scenario.stored[name])
     return Fate(
         chosen=and_(taken, not_(from_store)),
         loaded=and_(taken, from_store),
@@ -149,5 +147,4 @@ def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[
 
 def _budget_left(scenario: CallScenario, fates: list[Fate]) -> IntTerm:
     spent = (ite(fate.chosen, scenario.rows[i], 0) for i, fate in enumerate(fates))
-    zero = z3.IntVal(0, scenario.exploration.context)
-    return scenario.budget.term - sum(spent, start=zero)
+    return scenario.budget - sum(spent)

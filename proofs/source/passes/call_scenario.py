@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import z3
 
-import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.ask.question import number_in
 from proofs.source.code.call import CallInput, CallSeen, call_scheduling
@@ -16,7 +15,7 @@ from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import feature_input
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import SymbolicBool, SymbolicInt
+from proofs.symbolic.integers import AnyInt, SymbolicBool, SymbolicInt
 from proofs.symbolic.tree import Tree
 from spec.record.feature import Feature
 
@@ -62,12 +61,11 @@ class CallScenario:
         self.stored = {name: boolean(f"stored_{name}") for name in letters}
         self._assume_layout()
         self.masks = [
-            SymbolicMask(self.exploration, i, length.term, dense=shape.dense)
+            SymbolicMask(self.exploration, i, length, dense=shape.dense)
             for i, length in enumerate(self.lengths)
         ]
         self.rows = [
-            mask.rows_before(length.term)
-            for mask, length in zip(self.masks, self.lengths, strict=True)
+            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
         ]
         by_name = dict(zip(shape.identifiers, self.rows, strict=True))
         for name, rows in zip(shape.identifiers, self.rows, strict=True):
@@ -82,14 +80,14 @@ class CallScenario:
 
     def _assume_layout(self) -> None:
         assume = self.exploration.assume
-        end: z3.ArithRef = z3.IntVal(0, self.exploration.context)
+        end: AnyInt = 0
         for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length.term >= 1, offset.term >= end)
-            end = offset.term + length.term
+            assume(length >= 1, offset >= end)
+            end = offset + length
             if self.shape.is_encoder_decoder:
-                assume(offset.term == 0)
+                assume(offset == 0)
         counts = (self.start, self.asked, self.known, self.shift, self.budget, self.freeable)
-        assume(*(value.term >= 0 for value in counts))
+        assume(*(value >= 0 for value in counts))
 
     def _input(self) -> CallInput:
         dense = self.shape.dense

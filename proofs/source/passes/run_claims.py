@@ -8,9 +8,6 @@ request.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
-
-import z3
 
 from proofs.source.passes.run_moments import (
     FeatureOfRun,
@@ -20,15 +17,15 @@ from proofs.source.passes.run_moments import (
     moments,
 )
 from proofs.source.passes.run_scenario import RunScenario
-from spec.algebra import and_, implies, min_, or_
+from proofs.symbolic.integers import AnyInt
+from spec.algebra import BoolTerm, and_, eq, implies, min_, not_, or_
 from spec.claims import predicates as claims
 from spec.record.steps import Call, EngineState, PassSeen, Step
 
-Condition: TypeAlias = z3.BoolRef | bool
 _LETS_GO = ("free", "free_encoder_input")
 
 
-def _no_error(moment: Moment) -> Iterator[Condition]:
+def _no_error(moment: Moment) -> Iterator[BoolTerm]:
     yield moment.step.error is None
     if moment.step.kind == "pass":
         yield not moment.step.rejected
@@ -41,12 +38,12 @@ def _features_and_chunk(moment: Moment) -> Iterator[tuple[FeatureOfRun, claims.C
             yield feature, moment.chunk
 
 
-def _target_resident(moment: Moment) -> Iterator[Condition]:
+def _target_resident(moment: Moment) -> Iterator[BoolTerm]:
     for feature, chunk in _features_and_chunk(moment):
         yield claims.target_resident(feature, chunk, _on_worker(moment, feature))
 
 
-def _drafter_resident(moment: Moment) -> Iterator[Condition]:
+def _drafter_resident(moment: Moment) -> Iterator[BoolTerm]:
     for feature, chunk in _features_and_chunk(moment):
         resident = _on_worker(moment, feature)
         # A tensor that the target misses already is one effect, and counts there.
@@ -61,8 +58,8 @@ def _on_worker(moment: Moment, feature: FeatureOfRun) -> bool:
     return worker is not None and feature.name in dict(worker.contents)
 
 
-def _need_agrees(moment: Moment) -> Iterator[Condition]:
-    search_ended: Condition = False
+def _need_agrees(moment: Moment) -> Iterator[BoolTerm]:
+    search_ended: BoolTerm = False
     for feature, chunk in _features_and_chunk(moment):
         how = moment.asked.get(feature.index)
         cut = how is None and and_(
@@ -74,31 +71,32 @@ def _need_agrees(moment: Moment) -> Iterator[Condition]:
         search_ended = or_(search_ended, how == "refused")
 
 
-def _cut_whole(moment: Moment, feature: FeatureOfRun, chunk: claims.Chunk) -> Condition:
+def _cut_whole(moment: Moment, feature: FeatureOfRun, chunk: claims.Chunk) -> BoolTerm:
     """Whether the request, which has the whole budget, lacked tokens to finish the item."""
     scenario = moment.scenario
     if not scenario.shape.whole_items:
         return False
-    tokens = scenario.token_budget.term
+    tokens: AnyInt = scenario.token_budget
     if scenario.threshold is not None:
-        tokens = min_(scenario.threshold.term, tokens)
-    cut: Condition = claims.cut_before_whole_item(feature, chunk.start, tokens, tokens)
+        tokens = min_(scenario.threshold, tokens)
+    cut: BoolTerm = claims.cut_before_whole_item(feature, chunk.start, tokens, tokens)
     return cut
 
 
-def _item_whole(moment: Moment) -> Iterator[Condition]:
+def _item_whole(moment: Moment) -> Iterator[BoolTerm]:
     if moment.scenario.shape.whole_items:
         for feature, chunk in _features_and_chunk(moment):
             yield claims.item_whole(feature, chunk)
 
 
-def _slots_conserved(moment: Moment) -> Iterator[Condition]:
-    book, rows, size = moment.step.state.book, moment.scenario.rows, moment.scenario.cache_size.term
-    present = _sum(moment, [rows[name] for name in moment.entries])
-    held = _sum(moment, [rows[name] for name, is_held in moment.entries.items() if is_held])
-    free, freeable = moment.term(book.num_free_slots), size - held
+def _slots_conserved(moment: Moment) -> Iterator[BoolTerm]:
+    book, rows, size = moment.step.state.book, moment.scenario.rows, moment.scenario.cache_size
+    present = sum(rows[name] for name in moment.entries)
+    held = sum(rows[name] for name, is_held in moment.entries.items() if is_held)
+    free: AnyInt = book.num_free_slots
+    freeable: AnyInt = size - held
     if book.num_freeable_slots is not None:
-        freeable = moment.term(book.num_freeable_slots)
+        freeable = book.num_freeable_slots
     yield claims.slots_conserved(free, freeable, present, held, size)
     yield len(book.freeable) == len(set(book.freeable))
     for name in {*moment.entries, *book.freeable}:
@@ -107,36 +105,32 @@ def _slots_conserved(moment: Moment) -> Iterator[Condition]:
         )
 
 
-def _sum(moment: Moment, terms: list[z3.ArithRef]) -> z3.ArithRef:
-    return sum(terms, start=z3.IntVal(0, moment.scenario.exploration.context))
-
-
-def _worker_bounded(moment: Moment) -> Iterator[Condition]:
+def _worker_bounded(moment: Moment) -> Iterator[BoolTerm]:
     if moment.step.kind == "pass" and moment.step.worker is not None:
         names = [name for name, _ in moment.step.worker.contents]
-        total = _sum(moment, [moment.scenario.rows[name] for name in names])
-        yield claims.worker_bounded(total, moment.scenario.cache_size.term)
+        total = sum(moment.scenario.rows[name] for name in names)
+        yield claims.worker_bounded(total, moment.scenario.cache_size)
 
 
-def _views_agree(moment: Moment) -> Iterator[Condition]:
+def _views_agree(moment: Moment) -> Iterator[BoolTerm]:
     if moment.step.kind == "pass" and moment.step.worker is not None:
         contents = dict(moment.step.worker.contents)
         for name in contents.keys() | moment.entries.keys():
             yield claims.views_agree(name in moment.entries, name in contents)
 
 
-def _evicted_not_live(moment: Moment) -> Iterator[Condition]:
+def _evicted_not_live(moment: Moment) -> Iterator[BoolTerm]:
     for name in moment.step.notices if moment.step.kind == "pass" else ():
         yield claims.evicted_not_live(True, name in moment.entries)
 
 
-def _freed_not_needed(moment: Moment) -> Iterator[Condition]:
+def _freed_not_needed(moment: Moment) -> Iterator[BoolTerm]:
     for call in moment.step.calls if moment.step.kind == "update" else ():
         if call.method == "free_encoder_input":
             yield claims.freed_not_needed(True, moment.features[call.feature].end, moment.progress)
 
 
-def _dropped_in_update(moment: Moment) -> Iterator[Condition]:
+def _dropped_in_update(moment: Moment) -> Iterator[BoolTerm]:
     step = moment.step
     calls = [call for call in step.calls if call.method in _LETS_GO]
     may_drop = bool(calls)
@@ -160,58 +154,56 @@ def _held_before(moment: Moment, let_go: Call) -> bool:
     )
 
 
-def _held_until_last_use(moment: Moment) -> Iterator[Condition]:
+def _held_until_last_use(moment: Moment) -> Iterator[BoolTerm]:
     for feature in moment.features:
         referenced = moment.entries.get(feature.name, False)
         is_needed = is_still_read(moment, feature)
         yield claims.held_until_last_use(moment.taken[feature.index], is_needed, referenced)
 
 
-def _released(moment: Moment) -> Iterator[Condition]:
+def _released(moment: Moment) -> Iterator[BoolTerm]:
     has_ended = moment.status == "finished"
     for held in moment.entries.values():
         yield claims.released(has_ended, held)
 
 
-def _no_idle_references(moment: Moment) -> Iterator[Condition]:
+def _no_idle_references(moment: Moment) -> Iterator[BoolTerm]:
     is_idle = moment.status in ("waiting", "preempted")
     for held in moment.entries.values() if moment.is_pass else ():
         yield claims.no_idle_references(is_idle, False, held)
 
 
-def _no_stall(moment: Moment) -> Iterator[Condition]:
+def _no_stall(moment: Moment) -> Iterator[BoolTerm]:
     step, before = moment.step, moment.before
     if isinstance(step, PassSeen) and not step.scheduled and step.error is None:
         assert before is not None
-        yield z3.Not(_same(moment, before, step.state))
+        yield not_(_same(before, step.state))
 
 
-def _no_thrash(moment: Moment) -> Iterator[Condition]:
+def _no_thrash(moment: Moment) -> Iterator[BoolTerm]:
     """A state that was left is not back unless the request has come further in the meantime."""
     for place, (start, _) in enumerate(moment.rounds[:-1]):
         later = moment.rounds[place + 1 :]
         states = [state for state, _ in later]
         # A round that runs tokens leaves the state in which it began.
-        differs = [z3.Not(_same(moment, start, state)) for state in states[:-1]]
-        left = (
-            z3.Not(moment.false) if any(ran for _, ran in later) else z3.Or(moment.false, *differs)
-        )
-        grew = [_came_further(moment, start, state) for state in states]
-        yield z3.Or(z3.Not(left), z3.Not(_same(moment, start, states[-1])), *grew)
+        differs = [not_(_same(start, state)) for state in states[:-1]]
+        left = True if any(ran for _, ran in later) else or_(*differs)
+        grew = [_came_further(start, state) for state in states]
+        yield or_(not_(left), not_(_same(start, states[-1])), *grew)
 
 
-def _came_further(moment: Moment, state: EngineState, later: EngineState) -> z3.BoolRef:
+def _came_further(state: EngineState, later: EngineState) -> BoolTerm:
     """Whether the request has more tokens computed, or more generated."""
     (first,), (second,) = state.requests, later.requests
-    computed = moment.term(second.num_computed_tokens) > moment.term(first.num_computed_tokens)
-    return z3.Or(computed, moment.term(second.num_tokens) > moment.term(first.num_tokens))
+    computed = second.num_computed_tokens > first.num_computed_tokens
+    return or_(computed, second.num_tokens > first.num_tokens)
 
 
-def _same(moment: Moment, state: EngineState, later_state: EngineState) -> z3.BoolRef:
+def _same(state: EngineState, later_state: EngineState) -> BoolTerm:
     """Whether two states are the same to the next pass."""
     (first,), (second,) = state.requests, later_state.requests
     if _plain(state) != _plain(later_state):
-        return moment.false
+        return False
     pairs = [
         (first.num_computed_tokens, second.num_computed_tokens),
         (first.num_output_placeholders, second.num_output_placeholders),
@@ -219,7 +211,7 @@ def _same(moment: Moment, state: EngineState, later_state: EngineState) -> z3.Bo
         (first.num_tokens, second.num_tokens),
         (state.book.num_free_slots, later_state.book.num_free_slots),
     ]
-    return z3.And(*(moment.term(a) == moment.term(b) for a, b in pairs))
+    return and_(*(eq(a, b) for a, b in pairs))
 
 
 def _plain(state: EngineState) -> tuple[object, ...]:
@@ -229,7 +221,7 @@ def _plain(state: EngineState) -> tuple[object, ...]:
     return (state.requests[0].status, state.waiting, state.running, references, book.freeable)
 
 
-RULES: dict[str, Callable[[Moment], Iterator[Condition]]] = {
+RULES: dict[str, Callable[[Moment], Iterator[BoolTerm]]] = {
     "no-error": _no_error,
     "target-resident": _target_resident,
     "drafter-resident-or-boundary": _drafter_resident,
@@ -257,7 +249,7 @@ class Conditions:
         self._scenario = scenario
         self._moments: dict[int, list[Moment]] = {}
 
-    def holds(self, claim: str, steps: tuple[Step, ...]) -> z3.BoolRef:
+    def holds(self, claim: str, steps: tuple[Step, ...]) -> BoolTerm:
         """The condition under which every step of one path satisfies a claim.
 
         A step that broke off leaves everything half done: it counts as its error alone. Paths are
@@ -265,12 +257,11 @@ class Conditions:
         """
         if id(steps) not in self._moments:
             self._moments[id(steps)] = moments(self._scenario, steps)
-        conditions = [
-            condition
-            for moment in self._moments[id(steps)]
-            if moment.step.error is None or claim == "no-error"
-            for condition in RULES[claim](moment)
-            if condition is not True
-        ]
-        true = z3.BoolVal(True, self._scenario.exploration.context)
-        return z3.And(true, *conditions) if conditions else true
+        return and_(
+            *(
+                condition
+                for moment in self._moments[id(steps)]
+                if moment.step.error is None or claim == "no-error"
+                for condition in RULES[claim](moment)
+            )
+        )

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import z3
-
 from proofs.source.passes.run_scenario import FeatureInRange, RunScenario
-from proofs.symbolic.integers import AnyInt, term
+from proofs.symbolic.integers import AnyInt
+from spec.algebra import BoolTerm, and_, or_
 from spec.claims.predicates import Chunk
 from spec.record.steps import EngineState, PassSeen, ScheduledRequest, Step
 from spec.rules import geometry
@@ -26,22 +25,22 @@ class FeatureOfRun:
         self._scenario = scenario
         self.index = index
         self.name = scenario.shape.identifiers[index]
-        self.offset: z3.ArithRef = scenario.offsets[index].term
-        self.length: z3.ArithRef = scenario.lengths[index].term
-        self.end: z3.ArithRef = self.offset + self.length
+        self.offset: AnyInt = scenario.offsets[index]
+        self.length: AnyInt = scenario.lengths[index]
+        self.end = self.offset + self.length
 
-    def meets(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+    def meets(self, start: AnyInt, end: AnyInt) -> BoolTerm:
         """Whether the feature has a position in the range, which is not empty."""
         return self._range(start, end).meets
 
-    def has_row_in(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+    def has_row_in(self, start: AnyInt, end: AnyInt) -> BoolTerm:
         """Whether a position of the range, which is not empty, takes a row."""
         return self._range(start, end).reads
 
-    def _range(self, start: z3.ArithRef, end: z3.ArithRef) -> FeatureInRange:
+    def _range(self, start: AnyInt, end: AnyInt) -> FeatureInRange:
         """The feature in a range; paths have many ranges in common, and each is built once."""
         ranges = self._scenario.ranges
-        key = self.index, start.get_id(), end.get_id()
+        key = self.index, id(start), id(end)
         if key not in ranges:
             meets = geometry.meets(self.offset, self.length, start, end)
             reads = meets
@@ -49,7 +48,7 @@ class FeatureOfRun:
                 bounds = geometry.slice_bounds(self.offset, self.length, start, end)
                 rows_before = self._scenario.masks[self.index].rows_before
                 low, high = geometry.row_range(rows_before, *bounds)
-                reads = z3.And(meets, low < high)
+                reads = and_(meets, low < high)
             ranges[key] = FeatureInRange(start, end, meets, reads)
         return ranges[key]
 
@@ -81,13 +80,9 @@ class Moment:
         return _asked(self.step) if self.step.kind == "pass" else {}
 
     @cached_property
-    def taken(self) -> list[z3.BoolRef]:
+    def taken(self) -> list[BoolTerm]:
         """For each feature, whether the request took it and has a row of it left to read."""
         return list(_taken(self))
-
-    def term(self, value: AnyInt) -> z3.ArithRef:
-        """The term of an integer."""
-        return term(value, self.scenario.exploration.context)
 
     @cached_property
     def entries(self) -> dict[str, bool]:
@@ -111,14 +106,14 @@ class Moment:
         if not self.scheduled:
             return None
         (entry,) = self.scheduled
-        start = self.term(entry.num_computed_tokens)
-        end = start + self.term(entry.num_scheduled_tokens)
+        start = entry.num_computed_tokens
+        end = start + entry.num_scheduled_tokens
         return Chunk(start, end, 1 if self.scenario.shape.shift else 0)
 
     @cached_property
-    def progress(self) -> z3.ArithRef:
+    def progress(self) -> AnyInt:
         """What the request's progress can fall back to: drafts in flight may be rejected."""
-        computed = self.term(self.step.state.requests[0].num_computed_tokens)
+        computed = self.step.state.requests[0].num_computed_tokens
         return computed - sum(entry.num_draft_tokens for entry in self.scheduled)
 
     @property
@@ -130,11 +125,6 @@ class Moment:
     def scheduled(self) -> tuple[ScheduledRequest, ...]:
         """What a pass runs: the request, or nothing."""
         return self.step.scheduled if self.step.kind == "pass" else ()
-
-    @property
-    def false(self) -> z3.BoolRef:
-        """What never holds."""
-        return z3.BoolVal(False, self.scenario.exploration.context)
 
 
 def moments(scenario: RunScenario, steps: tuple[Step, ...]) -> list[Moment]:
@@ -164,35 +154,35 @@ def _asked(step: PassSeen) -> dict[int, str]:
     return asked
 
 
-def _taken(moment: Moment) -> Iterator[z3.BoolRef]:
+def _taken(moment: Moment) -> Iterator[BoolTerm]:
     """For each feature, whether it is taken after the step and has a row left to read."""
     if moment.status != "running":
-        yield from (moment.false for _ in moment.features)
+        yield from (False for _ in moment.features)
         return
     starts = any(entry.started for entry in moment.scheduled)
     before_step = None if starts else moment.previous
     for feature in moment.features:
-        before = moment.false if before_step is None else before_step.taken[feature.index]
-        taken = z3.Or(before, _takes(moment, feature))
-        yield z3.And(taken, is_still_read(moment, feature))
+        before = False if before_step is None else before_step.taken[feature.index]
+        taken = or_(before, _takes(moment, feature))
+        yield and_(taken, is_still_read(moment, feature))
 
 
-def is_still_read(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
+def is_still_read(moment: Moment, feature: FeatureOfRun) -> BoolTerm:
     """Whether the feature has a row at or past lowest progress."""
     is_ahead = moment.progress < feature.end
-    return z3.And(is_ahead, feature.has_row_in(moment.progress, feature.end))
+    return and_(is_ahead, feature.has_row_in(moment.progress, feature.end))
 
 
-def _takes(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
+def _takes(moment: Moment, feature: FeatureOfRun) -> BoolTerm:
     if moment.asked.get(feature.index) in ("hit", "allocated"):
-        return z3.BoolVal(True, moment.scenario.exploration.context)
+        return True
     return is_duplicate(moment, feature)
 
 
-def is_duplicate(moment: Moment, feature: FeatureOfRun) -> z3.BoolRef:
+def is_duplicate(moment: Moment, feature: FeatureOfRun) -> BoolTerm:
     """Whether the pass met the feature's hash after it had allocated it for another one."""
     chunk = moment.chunk
     own = {moment.features[i].name for i, how in moment.asked.items() if how == "allocated"}
     if chunk is None or feature.index in moment.asked or feature.name not in own:
-        return moment.false
+        return False
     return feature.meets(chunk.start, chunk.end + moment.scenario.shape.shift)

@@ -8,7 +8,6 @@ from itertools import product
 
 import z3
 
-import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.ask.question import number_in
 from proofs.source.code.gather import FeatureInput
@@ -16,8 +15,9 @@ from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.run_passes import run_alone
 from proofs.source.code.run_setup import RunCode, RunInput
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import SymbolicInt
+from proofs.symbolic.integers import AnyInt, SymbolicInt
 from proofs.symbolic.tree import Tree
+from spec.algebra import BoolTerm
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
@@ -85,10 +85,10 @@ def run_shapes(max_features: int, num_passes: int, shifts: Sequence[int]) -> Ite
 class FeatureInRange:
     """Whether a feature has a position, and a row, in a range; its ends keep their identifiers."""
 
-    start: z3.ArithRef
-    end: z3.ArithRef
-    meets: z3.BoolRef
-    reads: z3.BoolRef
+    start: AnyInt
+    end: AnyInt
+    meets: BoolTerm
+    reads: BoolTerm
 
 
 class RunScenario:
@@ -112,12 +112,11 @@ class RunScenario:
         ]
         self._assume_layout()
         self.masks = [
-            SymbolicMask(self.exploration, i, length.term, dense=shape.dense)
+            SymbolicMask(self.exploration, i, length, dense=shape.dense)
             for i, length in enumerate(self.lengths)
         ]
         self.feature_rows = [
-            mask.rows_before(length.term)
-            for mask, length in zip(self.masks, self.lengths, strict=True)
+            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
         ]
         self.rows = dict(zip(shape.identifiers, self.feature_rows, strict=True))
         self._assume_sizes()
@@ -128,23 +127,23 @@ class RunScenario:
 
     def _assume_layout(self) -> None:
         assume = self.exploration.assume
-        end: z3.ArithRef = z3.IntVal(0, self.exploration.context)
+        end: AnyInt = 0
         for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length.term >= 1, offset.term >= end)
-            end = offset.term + length.term
-        assume(end <= self.prompt.term, self.max_tokens.term >= 1)
+            assume(length >= 1, offset >= end)
+            end = offset + length
+        assume(end <= self.prompt, self.max_tokens >= 1)
 
     def _assume_sizes(self) -> None:
         assume = self.exploration.assume
-        assume(self.token_budget.term >= 1 + self.shape.shift)
+        assume(self.token_budget >= 1 + self.shape.shift)
         for index, rows in enumerate(self.feature_rows):
-            assume(rows >= 1, rows <= self.cache_size.term, rows <= self.encoder_budget.term)
+            assume(rows >= 1, rows <= self.cache_size, rows <= self.encoder_budget)
             assume(rows == self.rows[self.shape.identifiers[index]])
             if self.shape.whole_items:
-                assume(self.lengths[index].term <= self.token_budget.term)
+                assume(self.lengths[index] <= self.token_budget)
         if self.threshold is not None:
-            assume(self.threshold.term >= 1)
-        assume(*(accepted.term >= 0 for accepted in self.accepted))
+            assume(self.threshold >= 1)
+        assume(*(accepted >= 0 for accepted in self.accepted))
 
     def _input(self) -> RunInput:
         features = tuple(

@@ -25,7 +25,7 @@ from proofs.source.passes.scheduling_scenario import (
     lone_shapes,
     shapes,
 )
-from proofs.symbolic.integers import NotModelled, SymbolicInt
+from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicInt
 from spec.functions.cases import AnyCase
 from spec.functions.findings import Finding
 from spec.functions.scheduling_cases import BookEntry, SchedulingCase
@@ -91,8 +91,8 @@ def scheduling_pieces(release: ReleaseSource, name: str, shape: SchedulingShape)
 
 
 def _case(scenario: SchedulingScenario, model: z3.ModelRef) -> SchedulingCase:
-    def number(value: SymbolicInt) -> int:
-        return number_in(model, value.term)
+    def number(value: AnyInt) -> int:
+        return number_in(model, value.term) if isinstance(value, SymbolicInt) else value
 
     features = tuple(
         Feature(number(offset), number(length), identifier, mask.in_model(model))
@@ -105,7 +105,7 @@ def _case(scenario: SchedulingScenario, model: z3.ModelRef) -> SchedulingCase:
         )
     )
     entries = (
-        BookEntry(entry.identifier, number_in(model, scenario.rows[entry.identifier]), entry.holder)
+        BookEntry(entry.identifier, number(scenario.rows[entry.identifier]), entry.holder)
         for entry in scenario.entries
     )
     return SchedulingCase(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import z3
-
 from proofs.source.passes.scheduling_scenario import SchedulingScenario, SchedulingShape
-from proofs.symbolic.integers import term
-from spec.algebra import and_, implies, ite, or_
+from proofs.symbolic.integers import AnyInt
+from spec.algebra import BoolTerm, and_, implies, ite, or_
 from spec.claims import predicates as claims
 from spec.functions.observations import SchedulingObservation, SchedulingPass
 from spec.monitor.functions.scheduled_passes import DRAFT_LOOKAHEAD
@@ -32,9 +30,7 @@ def claims_of(shape: SchedulingShape) -> tuple[str, ...]:
     return _ON_ROWS + _ON_TOKENS_AND_SLOTS + (_WHEN_WHOLE if shape.whole_items else ())
 
 
-def holds(
-    claim: str, scenario: SchedulingScenario, outcome: SchedulingObservation
-) -> z3.BoolRef | bool:
+def holds(claim: str, scenario: SchedulingScenario, outcome: SchedulingObservation) -> BoolTerm:
     """The condition under which every pass of one path satisfies a claim."""
     if claim == "no-error" and outcome.error is not None:
         return False
@@ -47,26 +43,19 @@ def holds(
         "slots-conserved": _slots_conserved,
         "no-stall": _no_stall,
     }
-    true = z3.BoolVal(True, scenario.exploration.context)
-    return z3.And(
-        true,
-        *(
-            condition
-            for seen in outcome.passes
-            for condition in rules[claim](scenario, _Pass(scenario, seen))
-        ),
+    return and_(
+        *(condition for seen in outcome.passes for condition in rules[claim](scenario, _Pass(seen)))
     )
 
 
 class _Pass:
     """One pass in terms."""
 
-    def __init__(self, scenario: SchedulingScenario, seen: SchedulingPass) -> None:
-        context = scenario.exploration.context
+    def __init__(self, seen: SchedulingPass) -> None:
         self.seen = seen
-        self.start = term(seen.num_computed_tokens, context)
-        self.asked = term(seen.num_asked_tokens, context)
-        self.scheduled = term(seen.num_scheduled_tokens, context)
+        self.start = seen.num_computed_tokens
+        self.asked = seen.num_asked_tokens
+        self.scheduled = seen.num_scheduled_tokens
         self.end = self.start + self.scheduled
         self.runs = self.scheduled >= 1
         self.chunk = claims.Chunk(self.start, self.end, DRAFT_LOOKAHEAD)
@@ -82,43 +71,43 @@ class _Feature:
 
     def __init__(self, scenario: SchedulingScenario, index: int) -> None:
         self.identifier = scenario.shape.identifiers[index]
-        self.offset: z3.ArithRef = scenario.offsets[index].term
-        self._length: z3.ArithRef = scenario.lengths[index].term
-        self.end: z3.ArithRef = self.offset + self._length
+        self.offset: AnyInt = scenario.offsets[index]
+        self._length: AnyInt = scenario.lengths[index]
+        self.end: AnyInt = self.offset + self._length
         self._rows_before = scenario.masks[index].rows_before
 
-    def has_row_in(self, start: z3.ArithRef, end: z3.ArithRef) -> z3.BoolRef:
+    def has_row_in(self, start: AnyInt, end: AnyInt) -> BoolTerm:
         """Whether a row of the feature lies in ``[start, end)``."""
         bounds = geometry.slice_bounds(self.offset, self._length, start, end)
         low, high = geometry.row_range(self._rows_before, *bounds)
-        return z3.And(geometry.meets(self.offset, self._length, start, end), low < high)
+        return and_(geometry.meets(self.offset, self._length, start, end), low < high)
 
 
 def _features(scenario: SchedulingScenario) -> list[_Feature]:
     return [_Feature(scenario, index) for index in range(len(scenario.shape.identifiers))]
 
 
-def _target_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
+def _target_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     for feature in _features(scenario):
         resident = claims.target_resident(feature, a_pass.chunk, a_pass.has(feature))
         yield implies(a_pass.runs, resident)
 
 
-def _drafter_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
-    looks_ahead = scenario.shift.term >= DRAFT_LOOKAHEAD
+def _drafter_resident(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
+    looks_ahead = scenario.shift >= DRAFT_LOOKAHEAD
     for feature in _features(scenario):
         resident = a_pass.has(feature)
         safe = claims.drafter_resident_or_boundary(feature, a_pass.chunk, resident)
         yield implies(and_(a_pass.runs, looks_ahead), safe)
 
 
-def _need_agrees(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
+def _need_agrees(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     identifiers, seen = scenario.shape.identifiers, a_pass.seen
-    look_ahead = ite(scenario.shift.term >= DRAFT_LOOKAHEAD, DRAFT_LOOKAHEAD, 0)
+    look_ahead = ite(scenario.shift >= DRAFT_LOOKAHEAD, DRAFT_LOOKAHEAD, 0)
     chunk = a_pass.chunk._replace(look_ahead=look_ahead)
     # The pass had the tokens that were asked for, and what the scheduler looks ahead.
-    least, most = a_pass.asked, a_pass.asked + scenario.shift.term
-    search_ended: z3.BoolRef | bool = False
+    least, most = a_pass.asked, a_pass.asked + scenario.shift
+    search_ended: BoolTerm = False
     for index, feature in enumerate(_features(scenario)):
         repeated = any(identifiers[i] == feature.identifier for i in seen.chosen if i < index)
         asked = (*seen.hits, *seen.chosen, *seen.duplicates, *seen.refused)
@@ -129,28 +118,27 @@ def _need_agrees(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.Boo
         yield implies(a_pass.runs, agrees)
 
 
-def _item_whole(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
+def _item_whole(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     if scenario.shape.whole_items:
         for feature in _features(scenario):
             yield implies(a_pass.runs, claims.item_whole(feature, a_pass.chunk))
 
 
-def _slots_conserved(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
-    context, book = scenario.exploration.context, a_pass.seen.book
-    size = scenario.cache_size.term
-    zero = z3.IntVal(0, context)
-    present = sum((scenario.rows[name] for name, _ in book.references), start=zero)
-    held = sum((scenario.rows[name] for name, who in book.references if who), start=zero)
-    free, freeable = term(book.num_free_slots, context), size - held
+def _slots_conserved(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
+    book, size = a_pass.seen.book, scenario.cache_size
+    present = sum((scenario.rows[name] for name, _ in book.references))
+    held = sum((scenario.rows[name] for name, who in book.references if who))
+    free: AnyInt = book.num_free_slots
+    freeable: AnyInt = size - held
     if book.num_freeable_slots is not None:
-        freeable = term(book.num_freeable_slots, context)
+        freeable = book.num_freeable_slots
     yield claims.slots_conserved(free, freeable, present, held, size)
 
 
-def _gives_what_it_can(_: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
+def _gives_what_it_can(_: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     yield a_pass.scheduled >= 0
     yield a_pass.scheduled <= a_pass.asked
 
 
-def _no_stall(_: SchedulingScenario, a_pass: _Pass) -> Iterator[z3.BoolRef]:
+def _no_stall(_: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     yield a_pass.runs

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 import z3
 
-import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
 from proofs.source.code.encoder_passes import (
     EntryInput,
@@ -20,8 +19,9 @@ from proofs.source.code.gather import FeatureInput
 from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import SymbolicInt
+from proofs.symbolic.integers import AnyInt, SymbolicInt
 from proofs.symbolic.tree import Tree
+from spec.algebra import iff
 from spec.functions.observations import SchedulingObservation
 from spec.functions.scheduling_cases import Holder
 
@@ -140,16 +140,15 @@ class SchedulingScenario:
         self.drafter = self.exploration.boolean("uses_drafter")
         self._assume_layout()
         self.masks = [
-            SymbolicMask(self.exploration, i, length.term, dense=dense)
+            SymbolicMask(self.exploration, i, length, dense=dense)
             for i, (length, dense) in enumerate(zip(self.lengths, shape.dense, strict=True))
         ]
         self.feature_rows = [
-            mask.rows_before(length.term)
-            for mask, length in zip(self.masks, self.lengths, strict=True)
+            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
         ]
         self.rows = dict(zip(shape.identifiers, self.feature_rows, strict=True))
         self.entries = tuple(self._entries())
-        self.rows |= {entry.identifier: _term(entry.num_rows) for entry in self.entries}
+        self.rows |= {entry.identifier: entry.num_rows for entry in self.entries}
         self._assume_sizes()
         given = self._input()
         self.tree: Tree[SchedulingObservation] = self.exploration.explore(
@@ -158,29 +157,29 @@ class SchedulingScenario:
 
     def _assume_layout(self) -> None:
         assume = self.exploration.assume
-        end: z3.ArithRef = z3.IntVal(0, self.exploration.context)
+        end: AnyInt = 0
         for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length.term >= 1, offset.term >= end)
-            end = offset.term + length.term
-        assume(end <= self.prefill.term, self.computed.term < self.prefill.term)
-        assume(self.computed.term >= 0, self.token_budget.term >= 1)
-        assume(self.encoder_budget.term >= 0, self.cache_size.term >= 0, self.shift.term >= 0)
-        assume(self.drafter.term == (self.shift.term >= 1))
+            assume(length >= 1, offset >= end)
+            end = offset + length
+        assume(end <= self.prefill, self.computed < self.prefill)
+        assume(self.computed >= 0, self.token_budget >= 1)
+        assume(self.encoder_budget >= 0, self.cache_size >= 0, self.shift >= 0)
+        assume(iff(self.drafter, self.shift >= 1))
 
     def _assume_sizes(self) -> None:
         assume = self.exploration.assume
-        assume(self.shift.term >= 2 if self.shape.far else self.shift.term <= 1)
+        assume(self.shift >= 2 if self.shape.far else self.shift <= 1)
         if self.shape.lone:
-            assume(self.token_budget.term > self.shift.term)
+            assume(self.token_budget > self.shift)
         for index, rows in enumerate(self.feature_rows):
             assume(rows >= 1, rows == self.rows[self.shape.identifiers[index]])
             if self.shape.lone:
-                assume(rows <= self.cache_size.term, rows <= self.encoder_budget.term)
-                length = self.lengths[index].term
-                assume(*([length <= self.token_budget.term] if self.shape.whole_items else []))
-        taken = [_term(entry.num_rows) for entry in self.entries]
+                assume(rows <= self.cache_size, rows <= self.encoder_budget)
+                length = self.lengths[index]
+                assume(*([length <= self.token_budget] if self.shape.whole_items else []))
+        taken = [entry.num_rows for entry in self.entries]
         assume(*(rows >= 0 for rows in taken))
-        assume(sum(taken, start=z3.IntVal(0, self.exploration.context)) <= self.cache_size.term)
+        assume(sum(taken) <= self.cache_size)
 
     def _entries(self) -> Iterator[EntryInput]:
         """What the book holds: the hashes' entries, and others of any size beside them.
@@ -190,16 +189,16 @@ class SchedulingScenario:
         """
         for name, who in zip(self.shape.hashes, self.shape.book, strict=True):
             if who != "absent" and who != "nobody":
-                yield EntryInput(name, SymbolicInt(self.rows[name]), who)
+                yield EntryInput(name, self.rows[name], who)
         integer = self.exploration.integer
         if self.shape.lone:
             for name in self.shape.oldest:
-                yield EntryInput(name, SymbolicInt(self.rows[name]), "nobody")
+                yield EntryInput(name, self.rows[name], "nobody")
             return
         yield EntryInput("held", integer("rows_held_by_others"), "another")
         for index, name in enumerate(self.shape.oldest):
             yield EntryInput(f"old-{index}", integer(f"rows_unreferenced_{index}"), "nobody")
-            yield EntryInput(name, SymbolicInt(self.rows[name]), "nobody")
+            yield EntryInput(name, self.rows[name], "nobody")
         yield EntryInput("young", integer("rows_unreferenced_last"), "nobody")
 
     def _input(self) -> SchedulingInput:

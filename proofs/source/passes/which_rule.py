@@ -25,9 +25,9 @@ from proofs.source.code.release import ReleaseSource
 from proofs.source.passes.call_rule import KNOWN_RULES, Expected, KnownRules, expected
 from proofs.source.passes.call_scenario import SHAPES, CallScenario
 from proofs.symbolic.exploration import Counts
-from proofs.symbolic.integers import NotModelled, term
+from proofs.symbolic.integers import NotModelled, truth_term
 from proofs.symbolic.tree import denote
-from spec.algebra import BoolTerm, not_
+from spec.algebra import BoolTerm, and_, eq, not_
 from spec.rules.releases import ReleaseRules
 from spec.verdict import Verdict
 
@@ -110,22 +110,20 @@ def _condition(scenario: CallScenario, rules: ReleaseRules) -> z3.BoolRef:
     context = scenario.exploration.context
     rule = expected(scenario, rules)
 
-    def holds(seen: CallSeen) -> z3.BoolRef | bool:
-        if seen.error is not None:
-            return False
-        return z3.And(z3.BoolVal(True, context), *_agreements(seen, rule, context))
+    def holds(seen: CallSeen) -> BoolTerm:
+        return seen.error is None and and_(*_agreements(seen, rule))
 
     return denote(scenario.tree, holds, context)
 
 
-def _agreements(seen: CallSeen, rule: Expected, context: z3.Context) -> Iterator[BoolTerm]:
+def _agreements(seen: CallSeen, rule: Expected) -> Iterator[BoolTerm]:
     for indices, conditions in _compared(seen, rule):
         for index, condition in enumerate(conditions):
             yield condition if index in indices else not_(condition)
         # In order, each once.
         yield list(indices) == sorted(set(indices))
-    yield term(seen.num_tokens, context) == rule.num_tokens
-    yield term(seen.encoder_budget, context) == rule.encoder_budget
+    yield eq(seen.num_tokens, rule.num_tokens)
+    yield eq(seen.encoder_budget, rule.encoder_budget)
 
 
 def _compared(seen: CallSeen, rule: Expected) -> Iterator[tuple[tuple[int, ...], list[BoolTerm]]]:
@@ -149,8 +147,8 @@ def _difference(
     given = scenario.in_model(model)
     seen, rule = call_scheduling(release, given), expected(scenario, rules)
     agrees = seen.error is None and all(
-        condition is True or z3.is_true(model.eval(condition, model_completion=True))
-        for condition in _agreements(seen, rule, exploration.context)
+        z3.is_true(model.eval(truth_term(c, exploration.context), model_completion=True))
+        for c in _agreements(seen, rule)
     )
     if agrees:
         return Verdict.ERROR, f"{_describe(given)} does not replay as a difference"
