@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from impl.target import RUNNERS
 from impl.vllm.launch.source import Source
-from proofs.describe.visible import print_lines
+from proofs.describe.visible import print_lines, table_text
 from proofs.jobs.ending import PlainCommand
 from proofs.results.document import results_of
 from proofs.results.publish import NO_FILES, MachineFiles, publish, tell_pages
@@ -248,14 +248,14 @@ def source_report(
     """
     require_solvers()
     with Progress(
-        TextColumn(source.name),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        task = progress.add_task("", total=None)
+        task = progress.add_task(table_text(source.name), total=None)
         return check_source(
             source.package,
             source.name,

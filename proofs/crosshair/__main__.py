@@ -10,6 +10,7 @@ import click
 
 from proofs.crosshair.explore import require_crosshair
 from proofs.crosshair.runner import jobs, line_of, run
+from proofs.describe.visible import print_lines
 from proofs.jobs.ending import PlainCommand
 from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 
@@ -27,11 +28,11 @@ def main() -> int:
         for report in run(jobs()):
             verdicts.append(report.verdict)
             flag = "" if report.verdict is Verdict.HELD else f"  <- {report.verdict.value}"
-            click.echo(line_of(report) + flag)
+            print_lines(line_of(report) + flag)
     except KeyboardInterrupt:
-        click.echo(f"interrupted after {len(verdicts)} of {len(jobs())} explorations")
+        print_lines(f"interrupted after {len(verdicts)} of {len(jobs())} explorations")
         return INTERRUPTED_EXIT_CODE
-    click.echo(
+    print_lines(
         f"{len(verdicts)} explorations, "
         f"{sum(verdict is Verdict.HELD for verdict in verdicts)} as they must be"
     )

@@ -22,7 +22,7 @@ from proofs.search.runs.draws import Drawn
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
 from spec.claims.witnesses import TWO_ITEMS
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.functions.case_files import Document
 from spec.record.document import LoopDocument
 from spec.record.scenario import Scenario
@@ -183,7 +183,7 @@ def require_scheduler(vllm: VllmName) -> None:
     except InputError:
         raise
     except Exception as error:  # Whatever a module of someone else's raises on its import.
-        raise InputError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from None
+        raise InputError(f"{name}: cannot be imported: {described(error)}") from None
     methods = ("schedule", "update_from_output", "add_request", "finish_requests")
     missing = [method for method in methods if not callable(getattr(found, method, None))]
     if not isinstance(found, type) or missing:

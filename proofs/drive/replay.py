@@ -11,7 +11,7 @@ from impl.tensors import TensorSettings
 from proofs.describe.shape import shape
 from proofs.run.record import Monitor, record
 from proofs.search.functions.parts import CLAIMS_OF_PART, CheckedPart, findings_on, why_missing
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.functions.case_files import Document
 from spec.functions.cases import BookCase, FreeCase, GatherCase, WindowCase
 from spec.functions.findings import Finding
@@ -113,7 +113,7 @@ def _replay_part(
     except InputError:
         raise
     except Exception as error:
-        return Replayed(part, Verdict.ERROR, f"{type(error).__name__}: {error}")
+        return Replayed(part, Verdict.ERROR, described(error))
     return Replayed(part, Verdict.REFUTED if found else Verdict.HELD, findings=found)
 
 
@@ -152,7 +152,7 @@ def replay_loop(
     except InputError:
         raise
     except Exception as error:
-        return Replayed(runner, Verdict.ERROR, f"{type(error).__name__}: {error}")
+        return Replayed(runner, Verdict.ERROR, described(error))
     trace, found = recording.trace, _shaped(recording.findings, scenario)
     verdict, reason = _judge(trace, found)
     return Replayed(runner, verdict, reason, found, trace, _compare(document, trace))

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import click
 
 from proofs.describe.visible import error_line, print_lines
-from spec.errors import InputError, NoVerdictError
+from spec.errors import InputError, NoVerdictError, described
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 
 CLOSED_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
@@ -32,9 +32,6 @@ ERROR_EXIT_CODE = exit_code([Verdict.ERROR])
 
 TRACEBACK_VARIABLE = "RESIDENCY_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected error."""
-
-_OF_CLICK = (click.ClickException, click.exceptions.Exit, click.Abort)
-"""What click raises to end a command by itself."""
 
 
 def code_of(command: Callable[[], Any]) -> int:
@@ -56,7 +53,9 @@ def code_of(command: Callable[[], Any]) -> int:
             if interrupted and code != INTERRUPTED_EXIT_CODE:
                 return _end("Interrupted.", INTERRUPTED_EXIT_CODE)
             return code
-        except _OF_CLICK:
+        except click.ClickException as error:
+            raise _harmless(error) from None
+        except (click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             return _end("Interrupted.", INTERRUPTED_EXIT_CODE)
@@ -96,7 +95,7 @@ def _line_and_code(error: Exception) -> tuple[str, int]:
             _silence()
             why = f"{error.filename or 'input or output'}: {error.strerror or error}"
         case _:
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            what = described(error)
             why = (
                 f"{what} (in {_place(error)}). Nobody expected this, and it says nothing of any "
                 f"claim; {TRACEBACK_VARIABLE}=1 shows how it came about"
@@ -189,7 +188,27 @@ def _sigterm_interrupts(terminated: list[int]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class PlainCommand(click.Command):
+def _harmless(error: click.ClickException) -> click.ClickException:
+    """What click says of wrong use, which repeats the words that were given."""
+    if not isinstance(error, click.UsageError):
+        return click.UsageError(error_line(error.format_message()))
+    if type(error).show is not click.UsageError.show:
+        return error  # It shows the help, and nothing that was given.
+    return click.UsageError(error_line(error.format_message()), error.ctx)
+
+
+class _PlainUse(click.Command):
+    """A command that says harmlessly what is wrong with the words that it was given."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line."""
+        try:
+            return super().make_context(*args, **extra)
+        except click.ClickException as error:
+            raise _harmless(error) from None
+
+
+class PlainCommand(_PlainUse):
     """A command that ends as :func:`code_of` says; it returns its exit code."""
 
     def invoke(self, ctx: click.Context) -> NoReturn:
@@ -197,7 +216,7 @@ class PlainCommand(click.Command):
         ctx.exit(code_of(lambda: super(PlainCommand, self).invoke(ctx)))
 
 
-class PlainGroup(click.Group):
+class PlainGroup(_PlainUse, click.Group):
     """A group that ends as :func:`code_of` says, whatever its subcommands are made of."""
 
     command_class = PlainCommand

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 from impl.temporary import temporary_folder
 from proofs.jobs.warm import Task, WarmUp, fork
 from proofs.jobs.workers import WorkerContext, end_with_parent, limit_memory, write_to
-from spec.errors import InputError, NoVerdictError
+from spec.errors import InputError, NoVerdictError, described
 
 if TYPE_CHECKING:
     from proofs.jobs.progress import ReportProgress
@@ -261,4 +261,4 @@ def _serve(connection: Connection, stop: Path, work: Work[Any, Any], argument: A
     except InputError as error:
         connection.send(("refused", str(error)))
     except Exception as error:
-        connection.send(("failed", f"{type(error).__name__}: {error}".removesuffix(": ")))
+        connection.send(("failed", described(error)))

@@ -10,6 +10,7 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from proofs.describe.visible import table_text
 from proofs.jobs.progress import ReportProgress
 
 
@@ -25,7 +26,7 @@ def progress_bar() -> Iterator[ReportProgress | None]:
         task = bar.add_task("", total=None)
 
         def report_progress(activity: str, done: int, total: int) -> None:
-            bar.update(task, description=activity, completed=done, total=total)
+            bar.update(task, description=table_text(activity), completed=done, total=total)
 
         yield report_progress
 

@@ -9,7 +9,7 @@ from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from impl.time_limit import TimeLimitError
 from proofs.run.record import record
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.monitor.monitor import LoopMonitor, compare_runners
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
@@ -67,7 +67,7 @@ def run_and_judge(
             judged.is_endless |= isinstance(error, TimeLimitError)
             continue
         except Exception as error:
-            judged.failed[runner] = f"{type(error).__name__}: {error}"
+            judged.failed[runner] = described(error)
             continue
         judged.traces[runner] = recording.trace
         judged.findings[runner] = recording.findings

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from io import StringIO
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
+from impl.target import error_seen
 from proofs.commands.main import main
 from proofs.describe.visible import LONGEST_ERROR, harmless_lines
 from proofs.jobs.ending import (
@@ -23,7 +27,8 @@ from proofs.jobs.ending import (
     PlainGroup,
     code_of,
 )
-from spec.errors import InputError
+from proofs.jobs.terminal import progress_bar
+from spec.errors import LONGEST_MESSAGE, InputError, described
 from tests.support.hostile_names import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +92,46 @@ def test_what_click_says_of_wrong_use_stays() -> None:
     assert CliRunner().invoke(main, ["nothing"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["{}"],
+        ["--{}"],
+        ["explore", "{}"],
+        ["explore", "--{}"],
+        ["explore", "--workers", "{}"],
+        ["explore", "--scope", "{}"],
+        ["check", "--runner", "{}"],
+        ["check", "--target", "vllm", "--source", "{}"],
+        ["replay", "{}"],
+        ["lint-config", "--max-num-batched-tokens", "{}"],
+    ],
+)
+def test_what_is_said_of_wrong_words_gives_no_orders(words: list[str]) -> None:
+    """Wrong: an argument that a workflow takes from a pull request gives GitHub a command."""
+    given = [word.format("a\n::error::b\x1b[2J") for word in words]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 2, done.output
+    assert "\x1b" not in done.output
+    assert not [line for line in done.output.splitlines() if line.lstrip().startswith("::")]
+    assert "error::b" in done.output
+
+
+def test_a_message_of_code_under_test_is_cut_and_may_fail() -> None:
+    """Wrong: an exception of a checkout fills a report with 30 MB, or breaks what tells of it."""
+
+    class HostileError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no message")
+
+    assert described(HostileError()) == "HostileError: its message cannot be told"
+    long = described(ValueError("x" * 30_000_000))
+    assert len(long) < LONGEST_MESSAGE + 100
+    assert long.endswith("... (30000000 characters)")
+    assert error_seen(ValueError("x" * 30_000_000)).message == long.removeprefix("ValueError: ")
+    assert described(KeyError()) == "KeyError"
+
+
 def test_an_error_message_that_repeats_a_file_is_cut() -> None:
     """Wrong: a file of 30 MB is written to the terminal, as part of the message about it."""
     output = CliRunner().invoke(_raises(InputError("x" * 30_000_000)), []).output
@@ -107,6 +152,20 @@ def test_text_from_outside_gives_no_orders(name: str) -> None:
     assert output.startswith("Error: a ::error::")
     assert output.count("\n") == 1
     assert "\x1b" not in output
+
+
+def test_a_progress_bar_shows_names_as_they_are_and_gives_no_orders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Wrong: the name of a folder moves the cursor of a terminal, or is taken for markup."""
+    shown = StringIO()
+    console = Console(file=shown, force_terminal=True, width=200)
+    monkeypatch.setattr("proofs.jobs.terminal.Console", lambda **_: console)
+    with progress_bar() as report_progress:
+        assert report_progress is not None
+        report_progress("starting vllm at [/bold] \x1b]0;title\x07 {task}", 1, 2)
+    assert "starting vllm at [/bold] \\u001b]0;title\\u0007 {task}" in shown.getvalue()
+    assert "\x1b]0" not in shown.getvalue()
 
 
 def test_lines_of_our_own_stay_as_they_are() -> None:
@@ -151,6 +210,25 @@ def test_a_full_disk_is_an_error_of_one_line() -> None:
         assert process.stderr is not None
         assert process.stderr.read() == "ERROR output: no space left to write to\n"
         assert process.wait() == 5
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (600_000 << 10, 600_000 << 10))
+
+
+def test_too_little_memory_is_an_error_of_one_line() -> None:
+    """Wrong: a small machine shows a traceback, or ends with the code of a verdict."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from proofs.commands.main import main; main()", "check"],
+        cwd=ROOT,
+        preexec_fn=_limit_memory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.startswith("ERROR out of memory")
+    assert done.stderr.count("\n") == 1
 
 
 _WAITS = """

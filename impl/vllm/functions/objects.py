@@ -17,7 +17,7 @@ from impl.harness import calls
 from impl.harness.calls import WRAPPER
 from impl.target import AdapterError, error_seen
 from impl.vllm.launch.load import Loaded
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.record.feature import Feature
 from spec.record.steps import ErrorSeen
 
@@ -52,7 +52,7 @@ def observed(error: Exception) -> ErrorSeen:
         AdapterError: it is none. Its innermost frame is our own code, or it is for an attribute
             that one of our stand-ins lacks.
     """
-    message = f"{type(error).__name__}: {error}"
+    message = described(error)
     frames = traceback.extract_tb(error.__traceback__)
     # What a wrapper raises itself is about the call that it was given: see impl.harness.calls.
     while len(frames) > 1 and (frames[-1].filename, frames[-1].name) == (calls.__file__, WRAPPER):

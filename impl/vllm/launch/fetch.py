@@ -226,7 +226,7 @@ def _download(release: str, archive: Path, progress: bool, client: PyPISimple | 
             raise InputError(f"{archive.parent}: cannot be written ({error.strerror})") from None
         temporary = Path(name)
         try:
-            with progress_bar(package.filename, progress) as bar:
+            with progress_bar(archive.name, progress) as bar:
                 index.download_package(package, temporary, progress=bar, timeout=_TIMEOUT_SECONDS)
             temporary.replace(archive)
         except (DigestMismatchError, NoDigestsError) as error:

@@ -22,7 +22,7 @@ from impl.target import Part
 from impl.time_limit import SECONDS_OF_AN_IMPORT, TimeLimitError, time_limit
 from impl.vllm.launch.imports import PackageFinder
 from impl.vllm.launch.source import PACKAGE, Source
-from spec.errors import InputError
+from spec.errors import InputError, described
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _import(name: str) -> ModuleType | None:
         raise
     except Exception as error:
         raise InputError(
-            f"{name} cannot be imported: {type(error).__name__}: {error}; run `make vllm`; if that "
+            f"{name} cannot be imported: {described(error)}; run `make vllm`; if that "
             "does not help, this vLLM needs other versions of its dependencies than are installed"
         ) from error
     if not torch.cuda.is_available():

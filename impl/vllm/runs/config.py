@@ -21,6 +21,7 @@ from impl.target import Runner
 from impl.temporary import temporary_folder
 from impl.vllm.functions.objects import UnavailableError, require
 from impl.vllm.launch.load import Loaded
+from spec.errors import described
 from spec.record.config import EngineConfig
 
 _MODEL = {
@@ -331,6 +332,4 @@ def _model(loaded: Loaded, folder: Path) -> Any:
             enforce_eager=True,
         )
     except Exception as error:
-        raise UnavailableError(
-            f"no model can be configured: {type(error).__name__}: {error}"
-        ) from error
+        raise UnavailableError(f"no model can be configured: {described(error)}") from error

@@ -33,7 +33,7 @@ from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.reduce import reduce_case, size
 from proofs.search.functions.results import CheckReport, CheckSettings
 from proofs.search.two_phases import Limits, Search
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.functions.cases import Case
 from spec.functions.findings import Finding
 from spec.verdict import Verdict
@@ -175,7 +175,7 @@ class _Check:
                 self._endless.add(part)
                 continue
             except Exception as error:
-                self._failed[part] = f"{type(error).__name__}: {error}"
+                self._failed[part] = described(error)
                 continue
             self._cases[part] += 1
             for claim in self._settings.claims_of(part):

@@ -40,10 +40,12 @@ class _PlainLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.YAMLError(f"the key {key!r} stands twice in one table")
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.YAMLError(f"the key {key.value!r} stands twice in one table")
+                seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -57,7 +59,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
         data = yaml.load(read_text(path), _PlainLoader)  # noqa: S506 -- a safe loader, made stricter
     except RecursionError:
         raise InputError(f"{path}: nested too deep to be read") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # A number or a date that Python refuses.
         message = " ".join(str(error).split())
         raise InputError(f"{path}: neither YAML nor JSON: {message}") from None
     if not isinstance(data, dict):
@@ -65,6 +67,8 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     given, ignored = {}, []
     for key, value in data.items():
         name = str(key).replace("-", "_")
+        if name in given:
+            raise InputError(f"{path}: {name} is given twice, once with underscores")
         if name in KNOWN:
             given[name] = value
             continue

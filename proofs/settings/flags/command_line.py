@@ -6,7 +6,6 @@ only a name close to one that matters is an error: a slip there would judge anot
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,8 @@ import click
 from proofs.jobs.ending import PlainCommand
 from proofs.settings.flags.known import ARGUMENTS
 from proofs.settings.flags.other_flags import OTHER_FLAGS
+from spec.errors import InputError
+from spec.record.json_document import json_data
 
 META = "residency.pasted"
 """Where a command finds what was pasted, in its context."""
@@ -128,7 +129,11 @@ def _set(table: dict[str, Any], path: str, text: str) -> None:
     *outer, last = path.replace("-", "_").split(".")
     for name in outer:
         table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise InputError(f"{path}: {name} has entries, and is given a value of its own too")
     try:
-        table[last] = json.loads(text)
-    except ValueError:
+        table[last] = json_data(text, path)
+    except InputError:
+        if text.startswith(("{", "[")):
+            raise
         table[last] = text

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from spec.errors import InputError
+from spec.record.json_document import json_data
 
 _UNITS = {"k": 10**3, "m": 10**6, "K": 1 << 10, "M": 1 << 20}
 
@@ -66,10 +66,8 @@ def table(given: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     value = given.get(name)
     if value is None or isinstance(value, dict):
         return value
-    try:
-        data = json.loads(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: {value!r} is no JSON object") from None
+    is_table = isinstance(value, str) and value.lstrip().startswith("{")
+    data = json_data(value, name) if is_table else None
     if not isinstance(data, dict):
         raise InputError(f"{name}: {value!r} is no JSON object")
     return data
