@@ -13,7 +13,10 @@ from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, State
 from spec.model.update import abort, arrive, is_due, reset, update
 from spec.model.working import Working
+from spec.record.quick import quick
 from spec.record.steps import Call
+
+_event, _pass, _update = quick(ModelEvent), quick(ModelPass), quick(ModelUpdate)
 
 
 @dataclass(frozen=True)
@@ -88,18 +91,18 @@ def begin_round(
     index = clock.index
     for request in choice.arrivals:
         state = arrive(layout, state, request)
-        steps.append(ModelEvent(index, "arrival", request, state))
+        steps.append(_event(index, "arrival", request, state))
     if choice.abort >= 0:
         state, error = abort(layout, state, choice.abort, begin)
-        steps.append(ModelEvent(index, "abort", choice.abort, state, error, taken(log)))
+        steps.append(_event(index, "abort", choice.abort, state, error, taken(log)))
         if error is not None:
             return Begun(steps, state)
     if choice.reset:
         state = reset(layout, state)
         calls = () if log is None else (Call("reset"),)
-        steps.append(ModelEvent(index, "reset", -1, state, None, calls))
+        steps.append(_event(index, "reset", -1, state, None, calls))
     state, record = schedule(layout, state, begin)
-    steps.append(ModelPass(index, record, state, taken(log)))
+    steps.append(_pass(index, record, state, taken(log)))
     runs = bool(record.scheduled)
     is_over = record.error is not None or not is_due(layout, state, runs)
     return Begun(steps, state, runs, is_over)
@@ -122,7 +125,7 @@ def update_round(
     loads = {} if choice.load is None else {fallen: (computed,)}
     state, changes = update(layout, state, choice.accepted, loads, begin)
     oldest = clock.in_flight[0] if clock.in_flight else clock.index
-    return ModelUpdate(oldest, changes, state, taken(log)), answers
+    return _update(oldest, changes, state, taken(log)), answers
 
 
 def make_round(

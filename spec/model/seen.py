@@ -11,6 +11,7 @@ from typing import get_args
 from spec.model.layout import Layout
 from spec.model.run import ModelPass, ModelStep, ModelUpdate
 from spec.model.state import STATUS_NAMES, State
+from spec.model.state import RequestState as Numbers
 from spec.record.quick import quick
 from spec.record.steps import (
     Encoding,
@@ -52,8 +53,9 @@ class SeenSteps:
             for request, features in enumerate(layout.features)
         ]
         self._places = [place for own in self._inputs for place in own]
-        self._references: dict[tuple[int, int], tuple[tuple[str, tuple[int, ...]], ...]] = {}
         self._contents: dict[int, tuple[tuple[str, int], ...]] = {}
+        self._requests: list[dict[Numbers, RequestState | None]] = [{} for _ in layout.features]
+        self._books: dict[tuple[int, int, tuple[int, ...], int, int], LoopBookState] = {}
 
     def step(self, step: ModelStep) -> Step:
         """The step as a run shows it, with the calls that were kept of it."""
@@ -113,24 +115,31 @@ class SeenSteps:
     def _state(self, state: State) -> EngineState:
         requests = []
         for request, numbers in enumerate(state.requests):
-            standing, computed, placeholders, drafts, known, blocks, _, _ = numbers
-            status = self._statuses[standing]
-            if status is not None:
-                requests.append(
-                    _request_state(request, status, computed, placeholders, drafts, known, blocks)
-                )
-        return _engine_state(tuple(requests), state.waiting, state.running, self._book(state))
+            made = self._requests[request]
+            if numbers not in made:
+                made[numbers] = self._request(request, numbers)
+            seen = made[numbers]
+            if seen is not None:
+                requests.append(seen)
+        book = state.held, state.entries, state.freeable, state.free, state.freeable_slots
+        if book not in self._books:
+            self._books[book] = self._book(state)
+        return _engine_state(tuple(requests), state.waiting, state.running, self._books[book])
+
+    def _request(self, request: int, numbers: Numbers) -> RequestState | None:
+        standing, computed, placeholders, drafts, known, blocks, _, _ = numbers
+        status = self._statuses[standing]
+        if status is None:
+            return None
+        return _request_state(request, status, computed, placeholders, drafts, known, blocks)
 
     def _book(self, state: State) -> LoopBookState:
         layout = self._layout
-        names = layout.names
-        held, entries = state.held, state.entries
-        references = self._references.get((held, entries))
-        if references is None:
-            references = self._references[held, entries] = tuple(
-                (name, layout.holders(held & layout.sharing[number]))
-                for number, name in enumerate(names)
-                if entries >> number & 1
-            )
+        names, held = layout.names, state.held
+        references = tuple(
+            (name, layout.holders(held & layout.sharing[number]))
+            for number, name in enumerate(names)
+            if state.entries >> number & 1
+        )
         freeable = tuple([names[name] for name in state.freeable])
         return _book_state(references, freeable, state.free, state.freeable_slots)

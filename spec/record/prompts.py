@@ -24,9 +24,12 @@ class Prompts:
         self._features = [request.features for request in scenario.requests]
         self._turns = [0] * len(scenario.requests)
         self.turn_ends = [r.num_prompt_tokens + r.max_tokens for r in scenario.requests]
+        self._grows = any(request.continuations for request in scenario.requests)
 
     def fork(self) -> Prompts:
-        """Another one that goes on from here."""
+        """Another one that goes on from here; itself where nothing can change."""
+        if not self._grows:
+            return self
         fork = Prompts(self._scenario)
         fork._features, fork._turns = list(self._features), list(self._turns)
         fork.turn_ends = list(self.turn_ends)
@@ -34,7 +37,7 @@ class Prompts:
 
     def observe(self, step: Step) -> None:
         """Note the continuations that begin with a step."""
-        if step.kind == "pass":
+        if step.kind == "pass" or not step.continued:
             return
         for request, base in step.continued:
             self.begin_turn(request, base)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
-from operator import attrgetter
-
 from spec.algebra import BoolTerm, IntTerm
-from spec.record.quick import quick
 from spec.relation.state import State
 
-_make_state: Callable[..., State] = quick(State)
-_PLACES = {field.name: place for place, field in enumerate(fields(State))}
-_values = attrgetter(*_PLACES)
+_PLACES = {name: place for place, name in enumerate(State._fields)}
 
 
 def changed(state: State, **changes: IntTerm | BoolTerm) -> State:
-    """The state with other values; as :func:`dataclasses.replace`, in a quarter of its time."""
-    values = list(_values(state))
+    """The state with other values; as ``_replace``, which asks for each of the thirty names."""
+    values = list(state)
     for name, value in changes.items():
         values[_PLACES[name]] = value
-    return _make_state(*values)
+    return State._make(values)

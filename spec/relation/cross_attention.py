@@ -9,22 +9,20 @@ count by the rows that are held, that this pass encodes, and that the worker has
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from spec.algebra import BoolTerm, IntTerm, and_, implies, ite, not_
 from spec.claims.predicates import slots_conserved, worker_bounded
 
 
-@dataclass(frozen=True)
-class ItemScope:
+class ItemScope(NamedTuple):
     """The cache size and the rows of the item."""
 
     cache_size: IntTerm
     rows: IntTerm
 
 
-@dataclass(frozen=True, slots=True)
-class ItemState:
+class ItemState(NamedTuple):
     """The projected state (rows and tokens).
 
     Attributes:
@@ -83,8 +81,7 @@ def nothing_yet(scope: ItemScope) -> ItemState:
     )
 
 
-@dataclass(frozen=True)
-class ItemMove:
+class ItemMove(NamedTuple):
     """A transition from a state: named conditions, and the state after it."""
 
     guards: dict[str, BoolTerm]

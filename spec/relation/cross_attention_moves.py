@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_, or_
 from spec.relation.cross_attention import ItemMove, ItemScope, ItemState
@@ -26,7 +26,7 @@ HELD = "lets-go-what-is-held"
 
 def begin_pass(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     """A pass begins."""
-    return ItemMove({"passes-follow-each-other": not_(s.in_pass)}, replace(s, in_pass=True))
+    return ItemMove({"passes-follow-each-other": not_(s.in_pass)}, s._replace(in_pass=True))
 
 
 def promise(
@@ -41,7 +41,7 @@ def promise(
             "rows-not-negative": rows >= 0,
             "promised-room-is-free": rows <= s.free,
         },
-        replace(s, promised=rows, promised_here=here),
+        s._replace(promised=rows, promised_here=here),
     )
 
 
@@ -57,8 +57,7 @@ def take(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     """The item's slots are counted, and this pass encodes it."""
     return ItemMove(
         {DURING: s.in_pass, "takes-what-was-promised": s.promised_here},
-        replace(
-            s,
+        s._replace(
             held=True,
             chosen=True,
             free=s.free - scope.rows,
@@ -77,8 +76,7 @@ def take_other(scope: ItemScope, s: ItemState, guards: ItemGuards, their_rows: I
                 not_(s.promised_here), their_rows >= 0, their_rows <= s.promised
             ),
         },
-        replace(
-            s,
+        s._replace(
             others=s.others + their_rows,
             chosen_others=s.chosen_others + their_rows,
             free=s.free - their_rows,
@@ -91,7 +89,7 @@ def begin(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     """The request starts to run."""
     return ItemMove(
         {"starts-who-waits": and_(s.in_pass, not_(s.running))},
-        replace(s, running=True, computed=0),
+        s._replace(running=True, computed=0),
     )
 
 
@@ -103,7 +101,7 @@ def advance(scope: ItemScope, s: ItemState, guards: ItemGuards, num_tokens: IntT
             "step-not-empty": num_tokens >= 1,
             "first-step-takes-the-item": implies(s.computed <= 0, s.chosen),
         },
-        replace(s, start=s.computed, scheduled=num_tokens, computed=s.computed + num_tokens),
+        s._replace(start=s.computed, scheduled=num_tokens, computed=s.computed + num_tokens),
     )
 
 
@@ -126,8 +124,7 @@ def apply(
                 implies(is_encoded, s.chosen), implies(s.chosen, is_encoded)
             ),
         },
-        replace(
-            s,
+        s._replace(
             applied=True,
             promised=0,
             promised_here=False,
@@ -144,7 +141,7 @@ def end_pass(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     nothing_left = and_(not_(s.chosen), eq(s.chosen_others, 0))
     return ItemMove(
         {"ends-what-was-applied": and_(s.applied, nothing_left)},
-        replace(s, in_pass=False, applied=False, start=0, scheduled=0),
+        s._replace(in_pass=False, applied=False, start=0, scheduled=0),
     )
 
 
@@ -156,7 +153,7 @@ def let_go(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
             HELD: s.held,
             "lets-go-after-the-first-step": guards.goes(s.computed),
         },
-        replace(s, held=False, free=s.free + scope.rows),
+        s._replace(held=False, free=s.free + scope.rows),
     )
 
 
@@ -174,8 +171,7 @@ def others_let_go(
                 s.chosen_others - their_chosen <= s.others - their_rows,
             )
         },
-        replace(
-            s,
+        s._replace(
             others=s.others - their_rows,
             chosen_others=s.chosen_others - their_chosen,
             free=s.free + their_rows,
@@ -187,8 +183,7 @@ def stop(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     """The request is preempted or ends: what is still counted is credited."""
     return ItemMove(
         {},
-        replace(
-            s,
+        s._replace(
             running=False,
             held=False,
             chosen=False,
@@ -203,5 +198,5 @@ def reset(scope: ItemScope, s: ItemState, guards: ItemGuards) -> ItemMove:
     """The encoder cache is reset, on the book and on the worker."""
     return ItemMove(
         {"resets-between-passes": not_(s.in_pass)},
-        replace(s, held=False, others=0, free=scope.cache_size, resident=False, resident_others=0),
+        s._replace(held=False, others=0, free=scope.cache_size, resident=False, resident_others=0),
     )

@@ -7,14 +7,13 @@ of its hash. An *occurrence* is a request with one of its features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from spec.algebra import BoolTerm, IntTerm, and_, or_
 from spec.claims.predicates import Chunk
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """What stays the same in a run (tokens, unless said otherwise).
 
     Attributes:
@@ -49,9 +48,8 @@ class Scope:
         return and_(start <= self.position, self.position < end)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """The projected state.
+class State(NamedTuple):
+    """The projected state: a tuple, since replays of runs make, compare and look up so many.
 
     Attributes:
         running: r is among the running requests.
@@ -130,8 +128,7 @@ class State:
         return self.computed - self.drafts
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """A transition from a state.
 
     Attributes:

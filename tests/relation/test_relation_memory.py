@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,16 +12,11 @@ from spec.relation.runs.shown import OF_RUNNING, REMEMBERED
 from spec.relation.state import Scope, State, initial
 
 SCOPE = Scope(6, 2, 1, 2, 1, 1, 1, True, True)
-_BOOLEANS = {
-    field.name for field in fields(State) if isinstance(getattr(initial(SCOPE), field.name), bool)
-}
+_BOOLEANS = {name for name, value in initial(SCOPE)._asdict().items() if isinstance(value, bool)}
 STATES = st.builds(
     lambda values: changed(initial(SCOPE), **values),
     st.fixed_dictionaries(
-        {
-            field.name: st.booleans() if field.name in _BOOLEANS else st.integers(0, 4)
-            for field in fields(State)
-        }
+        {name: st.booleans() if name in _BOOLEANS else st.integers(0, 4) for name in State._fields}
     ),
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import cache
 
 import pytest
@@ -112,7 +111,11 @@ def data_of_runs(obligation: Obligation) -> Iterator[dict[str, Value]]:
     statement = getattr(obligation.build, "keywords", {}).get("statement")
     if isinstance(statement, Statement):
         for taken in taken_in_runs()[type(statement.world.scope), statement.transition]:
-            data: dict[str, Value] = {**asdict(taken.scope), **asdict(taken.before), **taken.told}
+            data: dict[str, Value] = {
+                **taken.scope._asdict(),
+                **taken.before._asdict(),
+                **taken.told,
+            }
             yield data
             if statement.transition == "rewind":
                 # A failed load takes back the whole pass, so that no run falls by drafts only.
@@ -122,7 +125,7 @@ def data_of_runs(obligation: Obligation) -> Iterator[dict[str, Value]]:
     kind = ItemScope if obligation.group == "items" else Scope
     for scope, transitions in taken_in_runs().items():
         if scope[0] is kind:
-            yield from (asdict(taken.scope) for taken in transitions)
+            yield from (taken.scope._asdict() for taken in transitions)
 
 
 def assert_holds_in_runs(obligation: Obligation, conclusion: bool = True) -> None:

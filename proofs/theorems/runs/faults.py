@@ -11,6 +11,7 @@ from dataclasses import replace
 from proofs.smt.vocabulary import Vocabulary
 from proofs.theorems.runs.kept import Fault
 from spec.algebra import BoolTerm, IntTerm, and_, eq, implies, ite, not_
+from spec.relation.change import changed
 from spec.relation.guards import CORRECT, ends_before_refused, keeps_item_whole
 from spec.relation.state import Move, Scope, State
 from spec.rules import free
@@ -44,18 +45,18 @@ def _evicts_anything(referenced: BoolTerm) -> BoolTerm:
 def _drops_what_others_use(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """The worker drops what a request that finished had used."""
     used = v.boolean("used_by_who_finished")
-    return Move(move.guards, replace(move.after, resident=and_(move.after.resident, not_(used))))
+    return Move(move.guards, changed(move.after, resident=and_(move.after.resident, not_(used))))
 
 
 def _stays_in_the_book(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """The victim's inputs are withdrawn from the pass, and its entries stay."""
-    after = replace(move.after, entry=before.entry, free=before.free)
+    after = changed(move.after, entry=before.entry, free=before.free)
     return Move(move.guards, after)
 
 
 def _duplicate_without_reference(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """A further occurrence counts as asked for, and nothing is kept for it."""
-    return Move(move.guards, replace(move.after, held=before.held))
+    return Move(move.guards, changed(move.after, held=before.held))
 
 
 def _sent_without_raw_data(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
@@ -65,7 +66,7 @@ def _sent_without_raw_data(v: Vocabulary, scope: Scope, before: State, move: Mov
 
 def _worker_keeps(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """The reset does not reach the worker, nor its tensors the next encodings."""
-    return Move(move.guards, replace(move.after, resident=before.resident))
+    return Move(move.guards, changed(move.after, resident=before.resident))
 
 
 def _whole_unless_at_start(
@@ -88,30 +89,30 @@ def _credits_own_rows(v: Vocabulary, scope: Scope, before: State, move: Move) ->
     """The last holder credits the rows of its own mask, under a hash that has others."""
     credited = move.after.freeable - before.freeable
     freeable = before.freeable + ite(credited >= 1, v.integer("rows_by_own_mask"), 0)
-    return Move(move.guards, replace(move.after, freeable=freeable))
+    return Move(move.guards, changed(move.after, freeable=freeable))
 
 
 def _keeps_rejected(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """Rejected drafts stay counted."""
-    after = replace(move.after, computed=before.computed, placeholders=before.placeholders)
+    after = changed(move.after, computed=before.computed, placeholders=before.placeholders)
     return Move(move.guards, after)
 
 
 def _counts_samples_only(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """Placeholders do not count drafts."""
     placeholders = before.placeholders + move.after.sampling - before.sampling
-    return Move(move.guards, replace(move.after, placeholders=placeholders))
+    return Move(move.guards, changed(move.after, placeholders=placeholders))
 
 
 def _keeps_references(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """Who stops lets nothing go."""
-    after = replace(move.after, held=before.held, others=before.others)
+    after = changed(move.after, held=before.held, others=before.others)
     return Move(move.guards, after)
 
 
 def _runs_on(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """Who lost its references goes on in the pass."""
-    return Move(move.guards, replace(move.after, running=before.running))
+    return Move(move.guards, changed(move.after, running=before.running))
 
 
 def _does_not_give_back(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
@@ -121,7 +122,7 @@ def _does_not_give_back(v: Vocabulary, scope: Scope, before: State, move: Move) 
 
 def _drops_with_the_first(v: Vocabulary, scope: Scope, before: State, move: Move) -> Move:
     """The only reference goes with another occurrence."""
-    return Move(move.guards, replace(move.after, held=False))
+    return Move(move.guards, changed(move.after, held=False))
 
 
 def _one_early(

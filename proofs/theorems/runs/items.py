@@ -8,8 +8,6 @@ request finds its item there.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
 from proofs.smt.theorem import Group, changed, theorem
@@ -34,12 +32,12 @@ GROUP = Group("items")
 
 def _credits_again(v: Vocabulary, scope: ItemScope, before: ItemState, move: ItemMove) -> ItemMove:
     """An update credits the item's slots whether they are counted or not."""
-    return replace(move, guards={**move.guards, "lets-go-what-is-held": True})
+    return move._replace(guards={**move.guards, "lets-go-what-is-held": True})
 
 
 def _announces_late(v: Vocabulary, scope: ItemScope, before: ItemState, move: ItemMove) -> ItemMove:
     """What the pass before had encoded is announced a pass later."""
-    return replace(move, guards={**move.guards, "announces-the-pass-before": True})
+    return move._replace(guards={**move.guards, "announces-the-pass-before": True})
 
 
 CREDITED_AGAIN = Fault("encoder-decoder-credit", twist=_credits_again)
@@ -145,7 +143,7 @@ def _nothing_is_held_at_first(v: Vocabulary, num_others: int = 0) -> Formula:
     scope = CROSS_ATTENTION.a_scope(v)
     return Formula(
         {SIZES: sizes_not_negative(scope)},
-        CROSS_ATTENTION.all_invariants(scope, replace(nothing_yet(scope), others=num_others)),
+        CROSS_ATTENTION.all_invariants(scope, nothing_yet(scope)._replace(others=num_others)),
     )
 
 

@@ -9,7 +9,7 @@ guard or the effect that the fault changes, named by its switch of :mod:`impl.fa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -173,7 +173,7 @@ def _ablations(
 
 
 def _does_nothing(v: Vocabulary, scope: Any, before: Any, move: Any) -> Any:
-    return replace(move, after=before)
+    return move._replace(after=before)
 
 
 _NOTHING = Fault("nothing-happens", twist=_does_nothing)

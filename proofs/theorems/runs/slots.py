@@ -9,8 +9,6 @@ projection stands for all.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-
 from proofs.smt.main import main_of_group
 from proofs.smt.obligation import Formula
 from proofs.smt.theorem import Group, changed, theorem
@@ -100,7 +98,7 @@ kept(
 )
 
 
-_NO_SIZES: dict[str, Value] = dict(asdict(DECODER_ONLY.scope))
+_NO_SIZES: dict[str, Value] = dict(DECODER_ONLY.scope._asdict())
 
 
 @theorem(
@@ -114,7 +112,7 @@ def _nothing_is_held_at_first(v: Vocabulary, idle_rows: int = 0) -> Formula:
     scope = DECODER_ONLY.a_scope(v)
     return Formula(
         {SIZES: sizes_not_negative(scope)},
-        DECODER_ONLY.all_invariants(scope, replace(initial(scope), idle_rows=idle_rows)),
+        DECODER_ONLY.all_invariants(scope, initial(scope)._replace(idle_rows=idle_rows)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from proofs.smt.vocabulary import Value, Vocabulary
@@ -58,7 +58,7 @@ class World:
 
     def plain_state(self, state: Any) -> BoolTerm:
         """No count is negative."""
-        counts = (field.name for field in fields(self.state))
+        counts = self.state._fields
         return and_(
             *(
                 getattr(state, name) >= 0
@@ -74,8 +74,8 @@ class World:
         """
         data: dict[str, Value] = {}
         for data_class in (self.scope, self.state):
-            for field in fields(data_class):
-                data[field.name] = type(getattr(data_class, field.name))(0)
+            for name, kind in data_class._asdict().items():
+                data[name] = type(kind)(0)
         return {**data, **named}
 
 
@@ -85,10 +85,10 @@ def values(**named: Value) -> dict[str, Value]:
 
 
 def _variables(v: Vocabulary, kinds: Any) -> Any:
-    made = {}
-    for field in fields(kinds):
-        is_truth = isinstance(getattr(kinds, field.name), bool)
-        made[field.name] = v.boolean(field.name) if is_truth else v.integer(field.name)
+    made = {
+        name: v.boolean(name) if isinstance(kind, bool) else v.integer(name)
+        for name, kind in kinds._asdict().items()
+    }
     return type(kinds)(**made)
 
 

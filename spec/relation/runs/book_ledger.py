@@ -9,8 +9,7 @@ over what was shown.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from spec.record.steps import Call, LoopBookState
 
@@ -22,8 +21,7 @@ ActKind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Dropped:
+class Dropped(NamedTuple):
     """Occurrences let go of one entry.
 
     Attributes:
@@ -41,8 +39,7 @@ class Dropped:
     leaves: bool = False
 
 
-@dataclass(frozen=True)
-class Act:
+class Act(NamedTuple):
     """One small thing that happened.
 
     Attributes:
@@ -70,12 +67,19 @@ class Act:
     dropped: tuple[Dropped, ...] = ()
 
 
-@dataclass
-class Entry:
+class Entry(NamedTuple):
     """An entry of the book."""
 
     rows: int
-    occurrences: set[Occurrence] = field(default_factory=set)
+    occurrences: frozenset[Occurrence]
+
+    def is_held_by(self, requests: tuple[int, ...]) -> bool:
+        """Whether it is kept for occurrences of these requests, and of no others."""
+        occurrences = self.occurrences
+        if len(occurrences) == len(requests) == 1:
+            (((request, _),), (other,)) = occurrences, requests
+            return request == other
+        return {request for request, _ in occurrences} == set(requests)
 
 
 class Ledger:
@@ -96,9 +100,7 @@ class Ledger:
     def fork(self) -> Ledger:
         """Another one that goes on from here."""
         other = Ledger(self._size)
-        other.entries = {
-            name: Entry(entry.rows, set(entry.occurrences)) for name, entry in self.entries.items()
-        }
+        other.entries = self.entries.copy()
         other._idle, other.chosen = list(self._idle), set(self.chosen)
         other._promised, other._asking = list(self._promised), self._asking
         return other
@@ -156,7 +158,7 @@ class Ledger:
         was_idle, is_new = not entry.occurrences, who not in entry.occurrences
         if was_idle:
             self._idle.remove(name)
-        entry.occurrences.add(who)
+        self.entries[name] = Entry(entry.rows, entry.occurrences | {who})
         return Act("hit", name, who, entry.rows, is_new, was_idle)
 
     def _make_room(self, who: Occurrence, name: str, rows: int, chosen: int) -> Iterator[Act]:
@@ -184,7 +186,7 @@ class Ledger:
         self._promised = [one for one in self._promised if one[0] != name]
         if name in self._idle:
             self._idle.remove(name)
-        self.entries[name] = Entry(rows, {who})
+        self.entries[name] = Entry(rows, frozenset((who,)))
         self.chosen.add(name)
         return Act("enter", name, who, rows)
 
@@ -192,9 +194,10 @@ class Ledger:
         """An occurrence is let go by progress; nothing happens if it is not held."""
         entry = self.entries.get(name)
         if entry is not None and who in entry.occurrences:
-            entry.occurrences.discard(who)
+            left = entry.occurrences - {who}
+            self.entries[name] = Entry(entry.rows, left)
             self._note_idle(name)
-            dropped = Dropped(name, entry.rows, (who,), not entry.occurrences)
+            dropped = Dropped(name, entry.rows, (who,), not left)
             yield Act("let-go", name, who, entry.rows, dropped=(dropped,))
 
     def stops(self, request: int) -> Act:
@@ -202,17 +205,18 @@ class Ledger:
         dropped = []
         for name in list(self.entries):
             entry = self.entries[name]
-            own = sorted(one for one in entry.occurrences if one[0] == request)
+            own = sorted([one for one in entry.occurrences if one[0] == request])
             if not own:
                 continue
-            entry.occurrences.difference_update(own)
-            is_idle = not entry.occurrences
+            left = entry.occurrences.difference(own)
+            is_idle = not left
             leaves = is_idle and name in self.chosen
             dropped.append(Dropped(name, entry.rows, tuple(own), is_idle, leaves))
             if leaves:
                 self.chosen.discard(name)
                 del self.entries[name]
             else:
+                self.entries[name] = Entry(entry.rows, left)
                 self._note_idle(name)
         return Act("stop", who=(request, -1), dropped=tuple(dropped))
 
@@ -237,19 +241,21 @@ class Ledger:
             book: what the run shows.
             rows: rows of each hash that a feature has.
         """
-        shown = dict(book.references)
-        for name in [name for name in self.entries if name not in shown]:
-            del self.entries[name]
-        for name, holders in shown.items():
-            entry = self.entries.setdefault(name, Entry(rows.get(name, 0)))
-            known = {request for request, _ in entry.occurrences}
-            if known == set(holders):
-                continue
-            entry.occurrences = {one for one in entry.occurrences if one[0] in holders}
-            entry.occurrences |= {(request, -1) for request in holders if request not in known}
-        self._idle = [name for name in book.freeable if name in self.entries]
-        self._idle += [
-            name
-            for name, entry in self.entries.items()
-            if not entry.occurrences and name not in self._idle
+        entries = self.entries
+        for name, holders in book.references:
+            entry = entries.get(name)
+            if entry is None:
+                entry = entries[name] = Entry(rows.get(name, 0), frozenset())
+            if not entry.is_held_by(holders):
+                stay = [one for one in entry.occurrences if one[0] in holders]
+                known = {request for request, _ in stay}
+                come = [(request, -1) for request in holders if request not in known]
+                entries[name] = Entry(entry.rows, frozenset(stay + come))
+        shown = {name for name, _ in book.references}
+        if len(entries) > len(shown):
+            for name in [name for name in entries if name not in shown]:
+                del entries[name]
+        idle = self._idle = [name for name in book.freeable if name in entries]
+        idle += [
+            name for name, entry in entries.items() if not entry.occurrences and name not in idle
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from spec.history.layout import FeatureLayout
 from spec.record.scenario import Scenario
@@ -13,8 +13,7 @@ from spec.relation.moves import ITEM_TRANSITIONS
 from spec.relation.runs.projection import Told
 
 
-@dataclass(frozen=True)
-class ItemTaken:
+class ItemTaken(NamedTuple):
     """A transition that a run took, as :class:`spec.relation.runs.projection.Taken`."""
 
     transition: str
@@ -50,11 +49,11 @@ class ItemProjection:
 
     def observe(self, **shown: int | bool) -> None:
         """Compare the state with what the run shows, and go on from that."""
-        after = replace(self.state, **shown)
+        after = self.state._replace(**shown)
         differs = tuple(
-            f"state.{field.name}"
-            for field in fields(ItemState)
-            if getattr(after, field.name) != getattr(self.state, field.name)
+            f"state.{name}"
+            for name, one, other in zip(ItemState._fields, after, self.state, strict=True)
+            if one != other
         )
         self.taken.append(ItemTaken("observe", shown, self.scope, self.state, after, differs))
         self.state = after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from spec.history.layout import FeatureLayout
 from spec.relation.change import changed
@@ -16,8 +16,7 @@ Told = Mapping[str, int | bool]
 """What a transition is told."""
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(NamedTuple):
     """A transition that a run took, and the conjuncts in which it differs from the relation.
 
     Attributes:
@@ -44,14 +43,44 @@ class Footing:
     Args:
         scope: the constants.
         state: the state.
+        others: the footings under these constants, by their state; this one joins them.
     """
 
-    __slots__ = ("known", "scope", "state")
+    __slots__ = ("_others", "known", "scope", "state")
 
-    def __init__(self, scope: Scope, state: State) -> None:
+    def __init__(self, scope: Scope, state: State, others: dict[State, Footing]) -> None:
         self.scope = scope
         self.state = state
+        self._others = others
+        others[state] = self
         self.known: dict[Hashable, tuple[Taken, Footing]] = {}
+
+    def at(self, state: State) -> Footing:
+        """The one footing of another state under the same constants."""
+        footing = self._others.get(state)
+        return Footing(self.scope, state, self._others) if footing is None else footing
+
+    def take(self, transition: str, told: Told) -> tuple[Taken, Footing]:
+        """A transition, whether its guards hold or not, and where it leads."""
+        scope, state = self.scope, self.state
+        guards, after = TRANSITIONS[transition].move(scope, state, CORRECT, **told)
+        differs = tuple([name for name, holds in guards.items() if not holds])
+        return Taken(transition, told, scope, state, after, differs), self.at(after)
+
+    def observe(self, shown: Told) -> tuple[Taken, Footing]:
+        """The comparison with what a run shows, and where it leads."""
+        scope, state = self.scope, self.state
+        after = changed(state, **shown)
+        if after == state:
+            return Taken("observe", shown, scope, state, state, ()), self
+        differs = tuple(
+            [
+                f"state.{name}"
+                for name, one, other in zip(State._fields, after, state, strict=True)
+                if one != other
+            ]
+        )
+        return Taken("observe", shown, scope, state, after, differs), self.at(after)
 
 
 class Moves:
@@ -62,34 +91,13 @@ class Moves:
     """
 
     def __init__(self) -> None:
-        self._footings: dict[tuple[Scope, State], Footing] = {}
+        self._footings: dict[Scope, dict[State, Footing]] = {}
 
     def footing(self, scope: Scope, state: State) -> Footing:
         """The one footing of a state."""
-        key = (scope, state)
-        footing = self._footings.get(key)
-        if footing is None:
-            footing = self._footings[key] = Footing(scope, state)
-        return footing
-
-    def take(self, footing: Footing, transition: str, told: Told) -> tuple[Taken, Footing]:
-        """A transition, whether its guards hold or not, and where it leads."""
-        scope, state = footing.scope, footing.state
-        move = TRANSITIONS[transition].move(scope, state, CORRECT, **told)
-        differs = tuple(name for name, holds in move.guards.items() if not holds)
-        taken = Taken(transition, told, scope, state, move.after, differs)
-        return taken, self.footing(scope, move.after)
-
-    def observe(self, footing: Footing, shown: Told) -> tuple[Taken, Footing]:
-        """The comparison with what a run shows, and where it leads."""
-        scope, state = footing.scope, footing.state
-        after = changed(state, **shown)
-        differs = tuple(
-            f"state.{field.name}"
-            for field in fields(State)
-            if getattr(after, field.name) != getattr(state, field.name)
-        )
-        return Taken("observe", shown, scope, state, after, differs), self.footing(scope, after)
+        of_scope = self._footings.setdefault(scope, {})
+        footing = of_scope.get(state)
+        return Footing(scope, state, of_scope) if footing is None else footing
 
 
 class Projection:
@@ -142,7 +150,7 @@ class Projection:
         key = (transition, *told.values()) if told else transition
         found = known.get(key)
         if found is None:
-            found = known[key] = self.moves.take(self.footing, transition, told)
+            found = known[key] = self.footing.take(transition, told)
         self.taken.append(found[0])
         self.footing = found[1]
 
@@ -154,10 +162,11 @@ class Projection:
             shown: their values.
         """
         known = self.footing.known
-        found = known.get((names, shown))
+        # As many values are always of the same fields.
+        found = known.get(shown)
         if found is None:
             told = dict(zip(names, shown, strict=True))
-            found = known[names, shown] = self.moves.observe(self.footing, told)
+            found = known[shown] = self.footing.observe(told)
         self.taken.append(found[0])
         self.footing = found[1]
 
@@ -167,7 +176,7 @@ class Projection:
         end = start + num_tokens + scope.scheduler_lookahead
         row = next(iter(self.feature.segments(start, end)), None)
         if row is not None and row[0] != scope.position:
-            scope = replace(scope, position=row[0])
+            scope = scope._replace(position=row[0])
             self.footing = self.moves.footing(scope, self.footing.state)
         self.take("advance", num_tokens=num_tokens, **told)
 

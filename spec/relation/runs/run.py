@@ -293,8 +293,10 @@ class Run:
         """Features that came with an arrival or a continuation."""
         for seen in state.requests:
             request = seen.request
-            layouts = self._layouts[request]
-            for feature in self._prompts.features(request)[len(layouts) :]:
+            layouts, features = self._layouts[request], self._prompts.features(request)
+            if len(layouts) == len(features):
+                continue
+            for feature in features[len(layouts) :]:
                 layout = FeatureLayout(len(layouts), feature, "")
                 layouts.append(layout)
                 self._rows.setdefault(layout.identifier, layout.num_rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 
 from spec.record.steps import LoopBookState
 from spec.relation.runs.book_ledger import Ledger
@@ -46,13 +45,13 @@ def shown_of(
     """
     referenced = idle = 0
     entries = ledger.entries
-    for other, entry in entries.items():
+    for other, (rows, occurrences) in entries.items():
         if other == name:
             continue
-        if entry.occurrences:
-            referenced += entry.rows
+        if occurrences:
+            referenced += rows
         else:
-            idle += entry.rows
+            idle += rows
     resident = name in contents
     fresh = resident and contents[name] in encodings
     shown = (resident, fresh, name in entries, referenced, idle, book.num_free_slots)
@@ -61,13 +60,12 @@ def shown_of(
 
 def apart(mine: State, theirs: State) -> str | None:
     """The first field that a transition may ask for and that differs, with both values."""
-    if mine is theirs:
+    if mine == theirs:
         return None
     runs = mine.running or mine.trying
-    for field in fields(State):
-        one, other = getattr(mine, field.name), getattr(theirs, field.name)
-        if one == other or field.name in REMEMBERED:
+    for name, one, other in zip(State._fields, mine, theirs, strict=True):
+        if one == other or name in REMEMBERED:
             continue
-        if runs or field.name not in OF_RUNNING:
-            return f"{field.name} {one} or {other}"
+        if runs or name not in OF_RUNNING:
+            return f"{name} {one} or {other}"
     return None
