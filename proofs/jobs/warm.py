@@ -195,6 +195,9 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 def _host(connection: Connection) -> NoReturn:
     """Make ready what is asked for, then fork for each task until the parent is gone."""
+    # The collector would look at all that is imported, again and again; and it would write to the
+    # pages that forks share.
+    gc.disable()
     os.setpgid(0, 0)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -220,9 +223,6 @@ def _host(connection: Connection) -> NoReturn:
 
 
 def _prepare(warm_up: WarmUp) -> bool:
-    # The collector would look at all that is imported, again and again; and it would write to the
-    # pages that forks share.
-    gc.disable()
     try:
         return warm_up.prepare(warm_up.argument)
     except Exception:
