@@ -302,6 +302,43 @@ def admission_preempts(parts: Parts) -> Parts:
     return replace(parts, scheduler=with_methods(parts.scheduler, _make_room_for_waiting=make_room))
 
 
+def victim_budget_kept(parts: Parts) -> Parts:
+    """What a victim of the same pass was to run stays charged to the pass."""
+
+    def return_nothing(self: Any, victim: SchedulerRequest, now: Pass) -> None:
+        del now.chunks[victim]
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _return_tokens=return_nothing))
+
+
+def victim_budget_charged_twice(parts: Parts) -> Parts:
+    """What a victim of the same pass was to run is charged again instead of given back."""
+
+    def charge_again(self: Any, victim: SchedulerRequest, now: Pass) -> None:
+        now.tokens = max(now.tokens - now.chunks.pop(victim), 0)
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _return_tokens=charge_again))
+
+
+def skips_behind_victim(parts: Parts) -> Parts:
+    """The place of a running request stays as it was when a victim before it is gone."""
+
+    def place_behind(self: Any, before: list[SchedulerRequest]) -> int:
+        return len(before)
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _place_behind=place_behind))
+
+
+def admits_one_a_pass(parts: Parts) -> Parts:
+    """A pass ends with the first request that it admits."""
+    correct = parts.scheduler._may_admit
+
+    def may_admit(self: Any, now: Pass) -> bool:
+        return not now.started and correct(self, now)
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _may_admit=may_admit))
+
+
 def ended_keeps_references(parts: Parts) -> Parts:
     """The end of a request gives its KV blocks back, and no reference."""
 

@@ -172,3 +172,21 @@ TWO_LONG_PREFILLS = _scenario(
 
 REJECTED_DRAFT = _scenario(2, 1, ScenarioRequest(1, max_tokens=3), **_DRAFTER)
 """One draft, which is rejected, and a further step after it."""
+
+VICTIM_BEFORE = _scenario(
+    2,
+    3,
+    ScenarioRequest(4, (Feature(0, 3, "A"),), priority=2),
+    ScenarioRequest(1, arrival=1, max_tokens=2, priority=1),
+    ScenarioRequest(2, (Feature(1, 1, "B"),), arrival=1),
+    encoder_compute_budget=3,
+    num_kv_blocks=6,
+    max_num_seqs=3,
+    long_prefill_token_threshold=1,
+    policy="priority",
+)
+"""The second request takes the KV blocks of the first, which was to run the last token but one; the
+third waits for that token."""
+
+TWO_TEXTS = _scenario(2, 1, ScenarioRequest(1), ScenarioRequest(1))
+"""Two requests that could start in one pass."""

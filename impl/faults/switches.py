@@ -501,6 +501,40 @@ LOOP_FAULTS: tuple[Fault, ...] = (
         "no token of it",
         scenario=scenarios.REJECTED_DRAFT,
     ),
+    Fault(
+        "victim-budget-kept",
+        "by priority, what a victim of the same pass was to run stays charged to the pass",
+        "none: made for the claim",
+        in_runs.victim_budget_kept,
+        breaks_in_loop=("pass-uses-budget",),
+        scenario=scenarios.VICTIM_BEFORE,
+    ),
+    Fault(
+        "victim-budget-charged-twice",
+        "by priority, what a victim of the same pass was to run is charged to the pass again",
+        "none: made for the claim",
+        in_runs.victim_budget_charged_twice,
+        breaks_in_loop=("pass-uses-budget",),
+        scenario=scenarios.VICTIM_BEFORE,
+    ),
+    Fault(
+        "skips-behind-victim",
+        "by priority, a running request is passed over when a victim stood before it in the queue",
+        "fixed in 0.28.0, without a number: up to 0.27.1, where the victim had got no tokens",
+        in_runs.skips_behind_victim,
+        breaks_in_loop=("pass-uses-budget",),
+        scenario=scenarios.VICTIM_BEFORE,
+    ),
+    Fault(
+        "admits-one-a-pass",
+        "a pass ends with the first request that it admits",
+        "none: made for the claim",
+        in_runs.admits_one_a_pass,
+        breaks_in_loop=("pass-uses-budget",),
+        may_also_break=("work-conserving",),
+        why_several="the one behind it may stand behind a running request that was refused, too",
+        scenario=scenarios.TWO_TEXTS,
+    ),
 )
 """Faults of the scheduler, of the worker and between them, which the running loop shows."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _ROWS = "the model has hashes on the worker, not the rows of their tensors"
 _ENCODER_DECODER = "the model does not cover encoder-decoder models, whose book keeps no entries"
+_NOT_JUDGED = "the model does not judge pass-uses-budget yet: its scopes have two requests"
 _NOWHERE = "nothing shows in a running loop"
 
 UNSEEN: dict[str, str] = {
@@ -15,6 +16,10 @@ UNSEEN: dict[str, str] = {
     "own-size-free": "the model takes a hash to stand for one content (hash-is-content)",
     "encoder-decoder-credit": _ENCODER_DECODER,
     "encoder-decoder-notices-late": _ENCODER_DECODER,
+    "victim-budget-kept": _NOT_JUDGED,
+    "victim-budget-charged-twice": _NOT_JUDGED,
+    "skips-behind-victim": _NOT_JUDGED,
+    "admits-one-a-pass": _NOT_JUDGED,
     "negative-mask-index": _NOWHERE,
     "free-ignores-placeholders": _NOWHERE,
     "evicts-newest-first": _NOWHERE,

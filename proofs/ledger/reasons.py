@@ -10,6 +10,8 @@ WHY_NO_PROOF: dict[str, str] = {
     "one number always grows; every circle of a small scope is searched for",
     "work-conserving": "it compares requests that stand behind one another in a queue, and the "
     "order of a queue is left open where all numbers are proved for",
+    "pass-uses-budget": "a pass gives each request what those before it left, and the order of a "
+    "queue, like what comes back from a victim, is left open where all numbers are proved for",
 }
 """Why only search covers a claim."""
 
@@ -40,6 +42,7 @@ WHY_NO_SOURCE: dict[str, str] = {
     "payload-available": "a proof of the source has no raw data",
     "counts-agree": "the numbers of a symbolic run are what its other claims are judged by",
     "work-conserving": "a proof of the source is about one request, and this about those behind it",
+    "pass-uses-budget": "a proof of the source is about one request, which has the budget alone",
 }
 """Why a release's source is not proved for a claim."""
 
@@ -65,6 +68,7 @@ WHY_NOT_AT_A_LEVEL: dict[str, str] = {
     "no-stall": _PASSES,
     "no-thrash": _PASSES,
     "work-conserving": _PASSES,
+    "pass-uses-budget": _PASSES,
 }
 """Why a claim is checked at one level only: on functions, or in the loop."""
 
@@ -75,6 +79,8 @@ WHY_NOT_EXPLORED: dict[str, str] = {
     "rows-exact": _NO_ROWS,
     "mask-exact": _NO_ROWS,
     "fresh-tensor": "the model holds tensors by hash, and no contents",
+    "pass-uses-budget": "not yet: what a victim leaves to those behind takes three requests, and "
+    "the scopes have two",
     "runners-agree": "the model is one, and in lockstep the reference runs as one runner",
     "window-exact": _OF_A_CALL,
     "row-range-exact": _OF_A_CALL,
@@ -91,6 +97,8 @@ WHY_NO_EXPLORER_FAULT: dict[str, str] = {
 _CODE = "what the switch changes is code around the rules: mutants of a release's code are under "
 _IN_CODE = _CODE + "proof by `prove --source-of`"
 
+_OF_QUEUE = "the order of a queue, and what a pass has left for whom in it, is code"
+
 WHY_NO_ABLATION: dict[str, str] = {
     "no-boundary-tolerance": "a gather without the test is refuted under the invariant itself "
     "(boundary.gather-passes-iff-invariant/no-tolerance)",
@@ -106,8 +114,12 @@ WHY_NO_ABLATION: dict[str, str] = {
     "align-after-cut": "the proofs are about the faulty order itself, and say when exactly it "
     "stops: progress.aligned-neighbours-stay and those beside it",
     "threshold-below-whole-item": "the reference spares a whole item the threshold in its code",
-    "stalled-head-ends-pass": "the order of a queue is code",
+    "stalled-head-ends-pass": _OF_QUEUE,
     "admission-preempts": "who makes room for whom is code",
+    "victim-budget-kept": _OF_QUEUE,
+    "victim-budget-charged-twice": _OF_QUEUE,
+    "skips-behind-victim": _OF_QUEUE,
+    "admits-one-a-pass": _OF_QUEUE,
 }
 """Why no variant of a proof changes what a switch changes."""
 

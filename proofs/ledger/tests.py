@@ -110,4 +110,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "monitor.test_loop_conserving::test_it_is_told_once_for_two_requests",
         "monitor.test_loop_conserving::test_a_hit_comes_first",
     ),
+    "pass-uses-budget": (
+        "monitor.test_loop_budget::test_a_running_request_that_is_passed_over",
+        "monitor.test_loop_budget::test_tokens_of_a_victim_come_back_to_those_behind",
+    ),
 }

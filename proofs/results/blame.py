@@ -72,6 +72,7 @@ _OF_CLAIM: Mapping[str, _Code] = {
     "item-whole": _TRY,
     "no-stall": _TRY,
     "work-conserving": _SCHEDULE,
+    "pass-uses-budget": _SCHEDULE,
     "no-thrash": _SCHEDULE,
     "payload-available": _SCHEDULE,
     "no-idle-references": _SCHEDULE,

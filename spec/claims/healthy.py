@@ -59,5 +59,10 @@ HEALTHY: dict[str, str] = {
     "gets further than ever, it is let pass",
     "work-conserving": "one that keeps the order of arrival and lets nobody overtake a request "
     "that waits for KV blocks: the lack of blocks excuses it; a refused item does not",
+    "pass-uses-budget": "one that ends a chunk early for its own good: as far before a refused "
+    "item as its drafter reads, at a block boundary, before a whole item or the reserved end of a "
+    "prefill. The shortest of these is asked for, and where a victim's tokens may have come back "
+    "after a request's turn, they count as used; who is not admitted behind one that lacks tokens "
+    "or KV blocks, or in a pass that had to preempt, is let pass",
 }
 """By the id of a claim on runs: the healthy engine that comes closest to breaking it."""

@@ -266,3 +266,21 @@ def released(has_ended: BoolTerm, held: BoolTerm) -> BoolTerm:
     ends, every reference was dropped.
     """
     return implies(has_ended, not_(held))
+
+
+# What a pass gives to whom
+
+
+@states("pass-uses-budget")
+def pass_uses_budget(num_tokens: IntTerm, least: IntTerm, lacks: BoolTerm) -> BoolTerm:
+    """Every request that could run in a pass got its tokens, or something that it needs was used
+    up.
+
+    Asked of requests that are ready when the pass begins and that it does not preempt.
+
+    Args:
+        num_tokens: what the pass runs of the request; 0 where it got nothing.
+        least: the fewest tokens that a right engine runs of it, given what the pass had left.
+        lacks: whether a sequence slot, KV blocks, encoder room or encoder budget was used up.
+    """
+    return or_(lacks, num_tokens >= least)

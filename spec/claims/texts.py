@@ -491,6 +491,23 @@ CLAIMS: tuple[Claim, ...] = (
         assumptions=(),
         on_runs=OnRuns(witnesses.REFUSED_HEAD, ("stalled-head-ends-pass",)),
     ),
+    Claim(
+        id="pass-uses-budget",
+        kind="progress",
+        sentence=sentence_of(statements.pass_uses_budget),
+        why="capacity that is lost with a victim, or by a slip of an index, looks like load",
+        not_expected="never",
+        assumptions=("budgets-fixed",),
+        on_runs=OnRuns(
+            witnesses.SHORT_CHUNKS,
+            (
+                "victim-budget-kept",
+                "victim-budget-charged-twice",
+                "skips-behind-victim",
+                "admits-one-a-pass",
+            ),
+        ),
+    ),
 )
 
 

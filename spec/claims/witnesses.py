@@ -69,3 +69,12 @@ REFUSED_HEAD = Scenario(
     ),
 )
 """A waiting request whose item finds no room, and one behind it that needs none."""
+
+SHORT_CHUNKS = Scenario(
+    _config(8, 8, long_prefill_token_threshold=3),
+    (
+        ScenarioRequest(7, (Feature(4, 2, "A"),), max_tokens=2),
+        ScenarioRequest(2, max_tokens=2),
+    ),
+)
+"""Two requests that get all that a threshold allows, in passes that have tokens left."""

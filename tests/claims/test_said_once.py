@@ -211,6 +211,12 @@ BREAKS = (
         lambda at_boundary, resident, is_used: not_(at_boundary),
         witnesses.TWO_ITEMS,
     ),
+    Break(
+        "pass-uses-budget",
+        "pass_uses_budget",
+        lambda num_tokens, least, lacks: num_tokens > least,
+        witnesses.SHORT_CHUNKS,
+    ),
 )
 THEOREMS: dict[str, Obligation] = {
     obligation.name: obligation

@@ -101,6 +101,10 @@ UNSEEN: dict[str, str] = {
     "reservation-after-cut": _STALLS,
     "stalled-head-ends-pass": "who runs is havocked",
     "admission-preempts": "who is preempted is havocked",
+    "victim-budget-kept": "who runs how many tokens is havocked",
+    "victim-budget-charged-twice": "who runs how many tokens is havocked",
+    "skips-behind-victim": "who runs is havocked",
+    "admits-one-a-pass": "who runs is havocked",
     "rejected-drafts-kept": "its scenario has no feature, so nothing to project onto",
 }
 """Switches of which their own scenario shows nothing outside the relation, and why."""

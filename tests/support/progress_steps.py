@@ -97,10 +97,19 @@ def judge(
     config: EngineConfig = CONFIG,
     resets: tuple[int, ...] = (),
     ending: Ending = "stopped",
+    all_claims: bool = False,
 ) -> tuple[list[LoopFinding], ProgressMonitor]:
+    """What the monitor finds.
+
+    Passes by hand run as few tokens as a test needs, so that what they leave unused counts only
+    where all claims are asked for.
+    """
     monitor = ProgressMonitor(Scenario(config, requests, resets))
     findings = [finding for step in steps for finding in monitor.observe(step)]
-    return [*findings, *monitor.finish(ending)], monitor
+    findings += monitor.finish(ending)
+    if not all_claims:
+        findings = [finding for finding in findings if finding.claim != "pass-uses-budget"]
+    return findings, monitor
 
 
 STUCK = state(request(0, "running", 4), book=A_HELD)

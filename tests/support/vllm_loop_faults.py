@@ -107,6 +107,17 @@ _WARM_SPLIT = Scenario(
     ),
 )
 
+_VICTIM_WITHOUT_TOKENS = Scenario(
+    EngineConfig(4, 1, 1, num_kv_blocks=6, long_prefill_token_threshold=1, policy="priority"),
+    (
+        ScenarioRequest(3, (Feature(2, 1, "A"),), priority=1),
+        ScenarioRequest(1, max_tokens=3, arrival=1),
+        ScenarioRequest(3, (Feature(0, 3, "B", (True, False, False)),), arrival=1),
+    ),
+)
+"""The first request is refused its item, gets no tokens and then loses its KV blocks to the second;
+the third stands behind both."""
+
 RECORDED = (
     RecordedFault(
         "no-boundary-tolerance", "boundary-miss-tolerated", _BOUNDARY, "0.23.0", "0.24.0"
@@ -131,6 +142,9 @@ RECORDED = (
     RecordedFault("own-size-free", "fresh-tensor", _OWN_SIZE, "0.30.0", "0.31.0"),
     RecordedFault("encoder-decoder-credit", "slots-conserved", _CREDIT, "0.33.0", None),
     RecordedFault("item-split-at-start", "item-whole", _SPLIT_AT_START, "0.32.0", "0.33.0"),
+    RecordedFault(
+        "skips-behind-victim", "pass-uses-budget", _VICTIM_WITHOUT_TOKENS, "0.27.1", "0.28.0"
+    ),
     RecordedFault("warm-item-split", "item-whole", _WARM_SPLIT, "0.31.0", "0.32.0"),
 )
 """Not here: ``no-scheduler-shift`` and ``waiting-keeps-references`` are gone since 0.14, before the

@@ -78,12 +78,18 @@ class Scheduler:
                     if not runs:
                         before = self.running[:index]
                         runs = self._preempt_until_it_fits(request, end, now)
-                        # Victims before the request have moved it and those behind it forward.
-                        index = sum(1 for earlier in before if earlier in self.running)
+                        index = self._place_behind(before)
                     if not runs:
                         continue
                     self._add(request, chunk, now)
             index += 1
+
+    def _place_behind(self, before: list[SchedulerRequest]) -> int:
+        """Place of a running request behind those that went before it, less the victims.
+
+        Victims before the request have moved it and those behind it forward.
+        """
+        return sum(1 for earlier in before if earlier in self.running)
 
     def _tokens_wanted(self, request: SchedulerRequest) -> int:
         """Tokens without which the request's progress lags behind what is known of it.
@@ -142,7 +148,7 @@ class Scheduler:
         self.kv_blocks.free(victim)
         self.book.free(victim)
         if victim in now.chunks:
-            now.tokens += now.chunks.pop(victim)
+            self._return_tokens(victim, now)
             now.started.discard(victim)
             self._withdraw_inputs(victim, now)
         victim.num_computed_tokens = 0
@@ -150,6 +156,10 @@ class Scheduler:
         victim.status = "preempted"
         self.waiting.put_back(victim)
         now.preempted.append(victim)
+
+    def _return_tokens(self, victim: SchedulerRequest, now: Pass) -> None:
+        """Give back to the pass what a victim was to run in it."""
+        now.tokens += now.chunks.pop(victim)
 
     def _withdraw_inputs(self, victim: SchedulerRequest, now: Pass) -> None:
         """Take back what a victim of the same pass had chosen to encode.
@@ -181,7 +191,7 @@ class Scheduler:
 
     def _schedule_waiting(self, now: Pass) -> None:
         skipped = []
-        while self.waiting and now.tokens > 0 and len(self.running) < self.config.max_num_seqs:
+        while self.waiting and now.tokens > 0 and self._may_admit(now):
             request = self.waiting.pop()
             if request.awaits_stale_output:
                 skipped.append(request)
@@ -211,6 +221,10 @@ class Scheduler:
             self._add(request, chunk, now)
         for request in reversed(skipped):
             self.waiting.put_back(request)
+
+    def _may_admit(self, now: Pass) -> bool:
+        """Whether a further request may start in the pass."""
+        return len(self.running) < self.config.max_num_seqs
 
     def _stalled_head_ends_pass(self) -> bool:
         """Whether a waiting request that can run nothing holds up those behind it.

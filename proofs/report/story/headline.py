@@ -48,6 +48,8 @@ def headline(finding: LoopFinding, timeline: Timeline) -> str:
             )
         case "work-conserving":
             return f"{_who(finding, timeline)} could run, and is held up by one that cannot: {why}"
+        case "pass-uses-budget":
+            return f"{_who(finding, timeline)} could run more, and the pass has it left: {why}"
     pattern = _ABOUT_ITEM.get(finding.claim)
     if (finding.request, finding.feature) in row.passed_over:
         if finding.claim == "need-agrees":

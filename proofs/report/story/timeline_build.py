@@ -313,6 +313,7 @@ _WORDS = {
     "evicted-not-live": "told to drop what is in the book",
     "worker-bounded": "more rows on the worker than the cache has",
     "work-conserving": "could run, and is held up",
+    "pass-uses-budget": "could run more in this pass",
     "released": "has ended, and still holds a reference",
     "no-idle-references": "does not run, and still holds a reference",
 }

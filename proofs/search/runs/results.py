@@ -30,7 +30,9 @@ RUNNER_CLAIMS: tuple[str, ...] = tuple(
 )
 """Claims that one run can contradict, in the order of reports."""
 
-PROGRESS_CLAIMS = frozenset({"no-stall", "no-thrash", "work-conserving", "released"})
+PROGRESS_CLAIMS = frozenset(
+    {"no-stall", "no-thrash", "work-conserving", "pass-uses-budget", "released"}
+)
 """Claims about which a run that was given up says nothing."""
 
 

@@ -46,7 +46,7 @@ def check_work_conserving(
     served = {entry.request for entry in step.scheduled}
     order = (*before.running, *before.waiting)
     states = {state.request: state for state in before.requests}
-    rest = _Rest(step, before, hidden, config)
+    rest = Rest(step, before, hidden, config)
     premises = 0
     # Of several refused requests, the last one before it stands for what holds a request up.
     violations: dict[int, tuple[int, LoopFinding]] = {}
@@ -54,9 +54,11 @@ def check_work_conserving(
         call = refused.get(request)
         if call is None or request in served or request in step.rejected:
             continue
+        if request in step.preempted:
+            continue  # It left the queue: what passes over those behind it is the preemption.
         if not _is_held_at(rest.when_tried(states[request]), call, step, hidden):
             continue
-        behind = [other for other in order[position + 1 :] if _is_ready(states[other], hidden)]
+        behind = [other for other in order[position + 1 :] if is_ready(states[other], hidden)]
         premises += bool(behind)
         for other in behind:
             if other not in served and not rest.lacks_something(rest.when_tried(states[other])):
@@ -77,7 +79,8 @@ def _is_held_at(state: RequestState, refusal: Call, step: PassSeen, hidden: Hidd
     return asked.feature == refusal.feature and feature.offset <= hidden.start(state)
 
 
-def _is_ready(state: RequestState, hidden: HiddenState) -> bool:
+def is_ready(state: RequestState, hidden: HiddenState) -> bool:
+    """Whether a pass that begins may run the request."""
     if state.status in ("waiting", "preempted"):
         # Engines hold back a request whose output from before its preemption is still to come.
         return not hidden.in_flight.of(state.request)
@@ -92,7 +95,7 @@ def _is_ready(state: RequestState, hidden: HiddenState) -> bool:
     return left > 0 and not hidden.surely_ends(state)
 
 
-class _Rest:
+class Rest:
     """What a pass left over for a request that got nothing in it.
 
     Budgets and room only shrink within a pass, preemptions apart, so that whoever lacks something
@@ -133,18 +136,19 @@ class _Rest:
         """Whether the request, ready and without tokens, lacks anything that it needs to run."""
         return (
             state.request in self._step.rejected
-            or self._lacks_tokens(state)
-            or (state.status != "running" and self._lacks_sequence_slot())
+            or self.lacks_tokens(state)
+            or (state.status != "running" and self.lacks_sequence_slot())
             or (state.status != "running" and self._is_behind_one_without_tokens(state))
             or self._lacks_kv_blocks(state)
-            or self._lacks_encoding(state)
+            or self.lacks_encoding(state)
         )
 
     def was_tried(self, request: int) -> bool:
         """Whether the pass asked anything for the request."""
         return any(call.request == request for call in self._step.calls)
 
-    def _lacks_tokens(self, state: RequestState) -> bool:
+    def lacks_tokens(self, state: RequestState) -> bool:
+        """Whether what the pass left is too little for the request's smallest step."""
         most = self.tokens
         threshold = self._config.long_prefill_token_threshold
         if threshold:
@@ -166,12 +170,13 @@ class _Rest:
         if state.request not in waiting:
             return False
         return any(
-            other not in served and other not in refused and self._lacks_tokens(states[other])
+            other not in served and other not in refused and self.lacks_tokens(states[other])
             for other in waiting[: waiting.index(state.request)]
-            if _is_ready(states[other], self._hidden)
+            if is_ready(states[other], self._hidden)
         )
 
-    def _lacks_sequence_slot(self) -> bool:
+    def lacks_sequence_slot(self) -> bool:
+        """Whether no further request may run."""
         # Releases count a paused request too: it keeps its slot on the worker.
         paused = sum(state.status == "paused" for state in self._step.state.requests)
         return len(self._step.state.running) + paused >= self._config.max_num_seqs
@@ -187,7 +192,8 @@ class _Rest:
         upto = queue[: queue.index(state.request) + 1]
         return any(last.get(request) is False for request in upto)
 
-    def _lacks_encoding(self, state: RequestState) -> bool:
+    def lacks_encoding(self, state: RequestState) -> bool:
+        """Whether an item at the request's progress was refused, or would have been."""
         calls = [call for call in self._step.calls if call.request == state.request]
         if any(call.method == "can_allocate" and call.answer is False for call in calls):
             return True
@@ -241,7 +247,7 @@ def smallest_step(
 
 
 def _finding(
-    step: PassSeen, head: RequestState, call: Call, other: RequestState, rest: _Rest
+    step: PassSeen, head: RequestState, call: Call, other: RequestState, rest: Rest
 ) -> LoopFinding:
     tried = "tried in vain" if rest.was_tried(other.request) else "not tried"
     return LoopFinding(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
+from spec.monitor.progress.budget import check_uses_budget
 from spec.monitor.progress.causes import describe_stall, describe_thrash
 from spec.monitor.progress.conserving import NOTHING, check_work_conserving
 from spec.monitor.progress.hidden_state import ACTIVE, HiddenState, has_active, state_key
@@ -27,10 +28,10 @@ from spec.record.steps import (
 
 
 class ProgressMonitor:
-    """Check ``no-stall``, ``no-thrash`` and ``work-conserving`` step by step.
+    """Check ``no-stall``, ``no-thrash``, ``work-conserving`` and ``pass-uses-budget`` by step.
 
     A finding is not repeated while the run goes on standing still or turning in the same circle,
-    nor for the same two requests.
+    nor for the same two requests, nor for a request that loses tokens in the same way again.
 
     Args:
         scenario: what was chosen from outside.
@@ -59,6 +60,7 @@ class ProgressMonitor:
         self._passes: list[PassSeen] = []
         self._reported: set[str] = set()
         self._held_up: set[tuple[int, int]] = set()
+        self._short: set[tuple[int | None, str]] = set()
         self.premises: Counter[str] = Counter()
         self.settled = False
 
@@ -120,6 +122,7 @@ class ProgressMonitor:
         before = self._state
         if step.error is None:
             findings += self._check_work_conserving(step, before)
+            findings += self._check_uses_budget(step, before, findings)
         self._hidden.observe_pass(step, before)
         self._round = step
         self._passes.append(step)
@@ -203,5 +206,20 @@ class ProgressMonitor:
             pair = (head, finding.request if finding.request is not None else -1)
             if pair not in self._held_up:
                 self._held_up.add(pair)
+                findings.append(finding)
+        return tuple(findings)
+
+    def _check_uses_budget(
+        self, step: PassSeen, before: EngineState, held_up: tuple[LoopFinding, ...]
+    ) -> tuple[LoopFinding, ...]:
+        """Judge what the pass gave to whom, apart from those that a refused request holds up."""
+        seen = check_uses_budget(step, before, self._hidden, self._scenario.config)
+        self.premises["pass-uses-budget"] += seen.premises
+        named = {finding.request for finding in held_up}
+        findings = []
+        for finding in seen.violations:
+            key = (finding.request, finding.mechanism)
+            if finding.request not in named and key not in self._short:
+                self._short.add(key)
                 findings.append(finding)
         return tuple(findings)
