@@ -17,9 +17,14 @@ _NOTHING = Read()
 
 
 class NumberedRows:
-    """Rows that spell their encoding and their own number; cheap, and nothing is merged."""
+    """Rows that spell their encoding and their own number; cheap, and nothing is merged.
+
+    Attributes:
+        nothing: what is read in a pass without tokens.
+    """
 
     settings = NUMBERED
+    nothing = _NOTHING
 
     def __init__(self) -> None:
         self._num_encodings = 0
@@ -36,7 +41,7 @@ class NumberedRows:
         """What a gather returned."""
         ranges = true_ranges(mask)
         if not gathered and not ranges:
-            return _NOTHING
+            return self.nothing
         runs: list[RowRun] = []
         encoding, first, count = -1, 0, 0
         for rows in gathered:
@@ -63,9 +68,14 @@ class TensorRows:
         settings: device, dtype and hidden size of all tensors.
         merge: the release's ``_merge_multimodal_embeddings``.
 
+    Attributes:
+        nothing: what is read in a pass without tokens: no row is merged, as in all other passes.
+
     Raises:
         InputError: the device does not exist.
     """
+
+    nothing = Read(merged=())
 
     def __init__(self, settings: TensorSettings, merge: Merge) -> None:
         self.settings = settings

@@ -16,7 +16,6 @@ from spec.record.scenario import Scenario
 from spec.record.steps import Encoding, ErrorSeen, Read, RowRun, WorkerSeen
 
 _worker_seen = quick(WorkerSeen)
-_NOTHING_READ = Read()
 
 
 class Worker:
@@ -155,7 +154,7 @@ class Worker:
 
     def _gather(self, output: Any, look_ahead: int) -> Read:
         if not output.num_scheduled_tokens:
-            return _NOTHING_READ
+            return self._rows.nothing
         try:
             gathered, mask = self._store.gather(output.num_scheduled_tokens, look_ahead)
         except Exception as error:
