@@ -23,12 +23,12 @@ LONGEST_MESSAGE = 2000
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception of code under test says, cut where it is long.
+    """What an exception of code under test says, cut where it is long and fit to be written.
 
     Saying so is code under test as well, and may fail.
     """
     try:
-        message = str(error)
+        message = str(error).encode("utf-8", "replace").decode()
     except Exception:
         return "its message cannot be told"
     cut = f"... ({len(message)} characters)" if len(message) > LONGEST_MESSAGE else ""

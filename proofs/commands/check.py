@@ -99,6 +99,9 @@ def check(
 ) -> int:
     """Check every claim and print what became of it.
 
+    The code of a checkout runs with your rights. It does not judge itself, but what it shows of
+    itself can be a lie: green is no defence against a hostile author.
+
     Exits 0 when all held, 1 when one is violated, 4 when one was never put to the test, 5 when
     nothing could be run, 2 for wrong input and 130 after Ctrl-C.
     """
@@ -187,9 +190,10 @@ def _reference(faults: tuple[str, ...]) -> FunctionTarget:
 
 
 def _vllm_target(vllm: Source) -> FunctionTarget:
-    from impl.vllm.functions.target import VllmTarget
+    from impl.vllm.remote.process import RemoteProcess
+    from impl.vllm.remote.targets import RemoteFunctions
 
-    return VllmTarget(vllm)
+    return RemoteFunctions(RemoteProcess(vllm))
 
 
 def _exit_code(report: CheckReport, runner: str) -> int:

@@ -1,4 +1,7 @@
-"""What is done with one vLLM in a process of its own: search it, or run given scenarios."""
+"""What is done with one vLLM: search it, or run given scenarios.
+
+Each job is done in a process of its own, which judges. The vLLM itself is in a further one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
+from impl.vllm.remote.process import RemoteProcess
+from impl.vllm.remote.targets import RemoteLoop
 from proofs.drive.replay import Replayed, replay_case, replay_on_loop
 from proofs.jobs.progress import ReportProgress
 from proofs.jobs.warm import WarmUp
@@ -22,7 +27,7 @@ from proofs.search.runs.draws import Drawn
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
 from spec.claims.witnesses import TWO_ITEMS
-from spec.errors import InputError, described
+from spec.errors import InputError
 from spec.functions.case_files import Document
 from spec.record.document import LoopDocument
 from spec.record.scenario import Scenario
@@ -30,7 +35,6 @@ from spec.record.steps import Trace
 from spec.verdict import Verdict
 
 if TYPE_CHECKING:
-    from impl.vllm.runs.target import VllmLoop
     from proofs.jobs.processes import ShouldStop
 
 _BOTH = "V1 with V2"
@@ -141,54 +145,24 @@ def _prepare(vllm: VllmName) -> bool:
     """Have everything imported that runs import, by running one on each runner.
 
     Returns:
-        Whether forks can use it: a device that is in use cannot be used by a fork.
+        That forks can use it: each gets a fork of the process that holds the vLLM.
     """
-    import torch
-
-    torch.set_num_threads(1)
     target = make_target(vllm)
     for runner in RUNNERS:
         if target.missing(TWO_ITEMS, runner) is None:
             record(target, TWO_ITEMS, runner, tensors=TensorSettings())
-    return not torch.cuda.is_available()
+    return True
 
 
 @cache
-def make_target(vllm: VllmName) -> VllmLoop:
-    """The target, in a process that holds no other vLLM; made once.
+def make_target(vllm: VllmName) -> RemoteLoop:
+    """The target: a process that holds this vLLM and no other, and judges nothing; made once.
 
     Raises:
         InputError: a dependency is missing, or there is no such class, or it is no scheduler.
+        NoAnswerError: the process ended, or did not answer as it should.
     """
-    from impl.vllm.runs.target import VllmLoop
-
-    target = VllmLoop(vllm.source, scheduler_class=vllm.scheduler_class)
-    if vllm.scheduler_class is not None:
-        require_scheduler(vllm)
-    return target
-
-
-def require_scheduler(vllm: VllmName) -> None:
-    """Check that the class named is a scheduler.
-
-    Raises:
-        InputError: it is none, or cannot be imported.
-    """
-    from impl.vllm.launch.load import load
-
-    name = vllm.scheduler_class
-    assert name is not None
-    try:
-        found = load(vllm.source).named_class(name)
-    except InputError:
-        raise
-    except Exception as error:  # Whatever a module of someone else's raises on its import.
-        raise InputError(f"{name}: cannot be imported: {described(error)}") from None
-    methods = ("schedule", "update_from_output", "add_request", "finish_requests")
-    missing = [method for method in methods if not callable(getattr(found, method, None))]
-    if not isinstance(found, type) or missing:
-        what = f"has no method {missing[0]}" if missing else "is no class"
-        raise InputError(f"{name}: it {what}; name a subclass of vLLM's Scheduler")
+    return RemoteLoop(RemoteProcess(vllm.source, vllm.scheduler_class))
 
 
 def search_vllm(
@@ -258,25 +232,20 @@ def replay_on_vllm(
     if not isinstance(job.document, Document):
         target = make_target(job.vllm)
         return replay_on_loop(job.document, target, job.runners, job.tensors, job.max_passes)
-    from impl.vllm.functions.target import VllmTarget
-
     if job.tensors is None:
         raise InputError("a function-level case needs tensors; use --device cpu")
-    functions = VllmTarget(job.vllm.source)
+    functions = make_target(job.vllm).functions
     return replay_case(job.document, functions, job.runners, job.tensors)
 
 
-def unrecognised(target: VllmLoop) -> dict[Runner, str]:
+def unrecognised(target: RemoteLoop) -> dict[Runner, str]:
     """Runners that a release has, and the order of whose worker is not recognised; with the reason.
 
     A runner that the release does not have is none of them.
     """
-    from impl.vllm.functions.target import VllmTarget
-
-    functions = VllmTarget(target.source)
     found: dict[Runner, str] = {}
     for runner in RUNNERS:
-        if functions.missing(runner) is None:
+        if target.functions.missing(runner) is None:
             order = target.worker_order(runner)
             if isinstance(order, str):
                 found[runner] = f"the order of its worker is not recognised: {order}"

@@ -11,7 +11,7 @@ from impl.tensors import TensorSettings
 from proofs.describe.shape import shape
 from proofs.run.record import Monitor, record
 from proofs.search.functions.parts import CLAIMS_OF_PART, CheckedPart, findings_on, why_missing
-from spec.errors import InputError, described
+from spec.errors import InputError, NoVerdictError, described
 from spec.functions.case_files import Document
 from spec.functions.cases import BookCase, FreeCase, GatherCase, WindowCase
 from spec.functions.findings import Finding
@@ -110,7 +110,7 @@ def _replay_part(
             for finding in findings_on(target, part, document.case, tensors)
             if finding.claim in CLAIMS_OF_PART[part]
         )
-    except InputError:
+    except (InputError, NoVerdictError):
         raise
     except Exception as error:
         return Replayed(part, Verdict.ERROR, described(error))
@@ -149,7 +149,7 @@ def replay_loop(
         recording = record(
             target, scenario, runner, tensors=tensors, max_passes=max_passes, monitor=monitor
         )
-    except InputError:
+    except (InputError, NoVerdictError):
         raise
     except Exception as error:
         return Replayed(runner, Verdict.ERROR, described(error))

@@ -260,5 +260,7 @@ def _serve(connection: Connection, stop: Path, work: Work[Any, Any], argument: A
         connection.send(("done", work(argument, report_progress, stop.exists)))
     except InputError as error:
         connection.send(("refused", str(error)))
+    except NoVerdictError as error:
+        connection.send(("failed", str(error)))
     except Exception as error:
         connection.send(("failed", described(error)))

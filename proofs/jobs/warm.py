@@ -16,7 +16,6 @@ import os
 import signal
 import socket
 import tempfile
-import threading
 import traceback
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,12 +24,11 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
+from impl.process_tree import end_with, end_with_linux, has_threads
 from impl.temporary import sweep
 from proofs.jobs.workers import (
     WorkerContext,
     WorkerProcess,
-    end_with,
-    end_with_linux,
     limit_memory,
     write_to,
 )
@@ -213,7 +211,7 @@ def _host(connection: Connection) -> NoReturn:
             with socket.socket(fileno=os.dup(connection.fileno())) as line:
                 _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
             answers = Connection(descriptors[0], readable=False)
-            if not can_fork or _has_threads():
+            if not can_fork or has_threads():
                 _do(task, answers)
             connection.send(_forked(connection, task, answers, alive, ours))
     except EOFError:
@@ -230,14 +228,6 @@ def _prepare(warm_up: WarmUp) -> bool:
         return True
     finally:
         gc.freeze()
-
-
-def _has_threads() -> bool:
-    """Whether threads are at work besides this one, those of libraries included where known."""
-    try:
-        return sum(1 for _ in Path("/proc/self/task").iterdir()) > 1
-    except OSError:
-        return threading.active_count() > 1
 
 
 def _forked(connection: Connection, task: Task, answers: Connection, alive: int, ours: int) -> int:

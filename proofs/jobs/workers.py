@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import resource
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
-_ORPHANED = 70
-"""Exit code of a worker whose parent is gone; nobody is left to read it."""
+from impl.process_tree import end_with
 
 _SAFE_PATH = "PYTHONSAFEPATH"
 _NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONBREAKPOINT")
 """Variables that let others' code into an interpreter as it starts. A worker gets the path of this
 process by other ways, once it has started."""
-
-_SET_PARENT_DEATH_SIGNAL = 1
-"""``PR_SET_PDEATHSIG`` of Linux."""
 
 
 @contextmanager
@@ -84,37 +77,6 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         end_with(parent.pid or 0, parent.sentinel)
-
-
-def end_with(process: int, pipe: int) -> None:
-    """End this process as soon as the one that it comes from is gone.
-
-    Args:
-        process: its number.
-        pipe: descriptor of the end to read from; that process holds the other end, and only it.
-    """
-    end_with_linux(process)
-
-    def watch() -> None:
-        wait([pipe])
-        os._exit(_ORPHANED)
-
-    threading.Thread(target=watch, name="end when closed", daemon=True).start()
-
-
-def end_with_linux(process: int) -> None:
-    """Have Linux end this process as soon as the one that it comes from is gone.
-
-    It needs no thread, and does nothing elsewhere.
-
-    Args:
-        process: number of the process that this one comes from.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != process:  # It ended before it was asked for.
-            os._exit(_ORPHANED)
 
 
 def write_to(log: Path) -> None:

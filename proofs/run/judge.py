@@ -9,7 +9,7 @@ from impl.target import RUNNERS, LoopTarget, Runner
 from impl.tensors import TensorSettings
 from impl.time_limit import TimeLimitError
 from proofs.run.record import record
-from spec.errors import InputError, described
+from spec.errors import InputError, NoVerdictError, described
 from spec.monitor.monitor import LoopMonitor, compare_runners
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
@@ -52,6 +52,9 @@ def run_and_judge(
         runners: whose order and gathers run.
         tensors: device, dtype and hidden size; ``None`` runs on rows alone.
         should_compare: whether to compare the runs where both were made.
+
+    Raises:
+        NoVerdictError: the target is gone, so that nothing more can be run on it.
     """
     judged = Judged()
     for runner in runners:
@@ -66,6 +69,8 @@ def run_and_judge(
             judged.failed[runner] = str(error)
             judged.is_endless |= isinstance(error, TimeLimitError)
             continue
+        except NoVerdictError:
+            raise
         except Exception as error:
             judged.failed[runner] = described(error)
             continue

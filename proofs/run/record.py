@@ -10,7 +10,7 @@ from typing import Protocol
 from impl.target import LoopTarget, Runner
 from impl.tensors import TensorSettings
 from impl.time_limit import SECONDS_OF_A_RUN, time_limit
-from spec.errors import InputError
+from spec.errors import InputError, NoVerdictError
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Scenario
 from spec.record.steps import Ending, Step, Trace
@@ -136,6 +136,8 @@ class _Running:
                 if step.error is not None:
                     self.ending = "error"
                     return found
+        except NoVerdictError:
+            raise
         except Exception as error:
             self.ending, self.failure = "error", error
             return found

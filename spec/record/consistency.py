@@ -60,7 +60,7 @@ def require_consistent(trace: Trace) -> None:
     Raises:
         InputError: the first contradiction, and the step where it shows.
     """
-    checker = _Checker(trace.scenario)
+    checker = StepChecker(trace.scenario)
     for index, step in enumerate(trace.steps):
         checker.check(step, f"steps.{index}")
         if step.error is not None and index + 1 < len(trace.steps):
@@ -88,7 +88,7 @@ def _require_distinct(numbers: Sequence[int], noun: str, where: str) -> None:
             raise InputError(f"{where}: {noun} {number} is listed twice")
 
 
-class _Checker:
+class StepChecker:
     """What the steps so far allow in the next one."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -102,7 +102,11 @@ class _Checker:
         self._merges: bool | None = None
 
     def check(self, step: Step, where: str) -> None:
-        """Check one step and note it."""
+        """Check one step and note it.
+
+        Raises:
+            InputError: what cannot be, and where.
+        """
         match step:
             case EventSeen():
                 self._event(step, where)

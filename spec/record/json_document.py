@@ -52,7 +52,7 @@ def parse(text: str, adapter: TypeAdapter[T], version: int, where: str, what: st
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
-        first = _first_error(error, raw.get("kind"))
+        first = first_error(error, raw.get("kind"))
         raise InputError(f"{where}: {first}") from None
 
 
@@ -92,8 +92,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return data
 
 
-def _first_error(error: ValidationError, kind: object) -> str:
-    """The error that says most: a key nobody knows explains why another one is missing."""
+def first_error(error: ValidationError, kind: object = None) -> str:
+    """The error that says most: a key nobody knows explains why another one is missing.
+
+    Args:
+        kind: what chose the schema, and stands first in the path; ``None`` where nothing did.
+    """
     errors = error.errors()
     first = next((e for e in errors if e["type"] in _UNKNOWN_FIELD), errors[0])
     # Where the kind chooses what is read, the path begins with it.

@@ -15,7 +15,7 @@ from impl.target import LoopTarget
 from impl.targets.runs import ReferenceLoop
 from proofs.jobs.processes import Answer
 from proofs.run.targets import VllmName
-from spec.errors import InputError
+from spec.errors import InputError, NoVerdictError
 
 PLACES = (
     ("proofs.drive.jobs.make_target", "make"),
@@ -77,6 +77,8 @@ def run_here(
             yield Answer(index, work(argument, lambda *_: None, should_stop or (lambda: False)))
         except InputError as error:
             yield Answer(index, refused=str(error))
+        except NoVerdictError as error:
+            yield Answer(index, failed=str(error))
 
 
 def replace_all(setattr_: Callable[[str, object], None]) -> None:

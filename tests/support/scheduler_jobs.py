@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from impl.vllm.launch.source import Source
-from proofs.drive.jobs import require_scheduler
+from impl.vllm.runs.target import require_scheduler
 from proofs.jobs.processes import ShouldStop
 from proofs.jobs.progress import ReportProgress
-from proofs.run.targets import VllmName
 from spec.errors import InputError
 
 
@@ -22,7 +21,7 @@ def refusals(
         "vllm.v1.core.sched.async_scheduler:AsyncScheduler",
     ):
         try:
-            require_scheduler(VllmName(source, name))
+            require_scheduler(source, name)
             refused[name] = "a scheduler"
         except InputError as error:
             refused[name] = str(error)

@@ -20,7 +20,7 @@ from impl.vllm.runs.results import Results
 from impl.vllm.runs.rows import NumberedRows, TensorRows
 from impl.vllm.runs.runners import LoopGatherV1, LoopGatherV2, make_loop_gather
 from impl.vllm.runs.worker import Worker
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
@@ -207,6 +207,29 @@ class VllmLoop:
             InputError: as :meth:`engine`.
         """
         yield from self.engine(scenario, runner, tensors).steps()
+
+
+def require_scheduler(source: Source, name: str) -> None:
+    """Check that a class is a scheduler.
+
+    Args:
+        source: the vLLM whose scheduler it is to replace.
+        name: ``package.module:Class``.
+
+    Raises:
+        InputError: it is none, or cannot be imported.
+    """
+    try:
+        found = load(source).named_class(name)
+    except InputError:
+        raise
+    except Exception as error:  # Whatever a module of someone else's raises on its import.
+        raise InputError(f"{name}: cannot be imported: {described(error)}") from None
+    methods = ("schedule", "update_from_output", "add_request", "finish_requests")
+    missing = [method for method in methods if not callable(getattr(found, method, None))]
+    if not isinstance(found, type) or missing:
+        what = f"has no method {missing[0]}" if missing else "is no class"
+        raise InputError(f"{name}: it {what}; name a subclass of vLLM's Scheduler")
 
 
 def _missing_answers(scenario: Scenario) -> str | None:

@@ -33,7 +33,7 @@ from proofs.search.functions.premises import premise_happens
 from proofs.search.functions.reduce import reduce_case, size
 from proofs.search.functions.results import CheckReport, CheckSettings
 from proofs.search.two_phases import Limits, Search
-from spec.errors import InputError, described
+from spec.errors import InputError, NoVerdictError, described
 from spec.functions.cases import Case
 from spec.functions.findings import Finding
 from spec.verdict import Verdict
@@ -57,6 +57,7 @@ def run_check(
 
     Raises:
         InputError: the settings ask for nothing that can be done.
+        NoVerdictError: the target is gone, so that nothing more can be asked of it.
     """
     check_settings.validate()
     search: Search[Violation, Finding] = Search(
@@ -87,6 +88,7 @@ class _Check:
         self._refused: dict[CheckedPart, str] = {}
         self._finished: set[CheckedPart] = set()
         self._endless: set[CheckedPart] = set()
+        self._gone: NoVerdictError | None = None
         self._cases: Counter[CheckedPart] = Counter()
         self._premises: Counter[tuple[CheckedPart, str]] = Counter()
 
@@ -156,6 +158,8 @@ class _Check:
         except NoSuchExample:
             return None
         except HypothesisException as error:
+            if self._gone is not None:  # It tries once more what raised, and finds that odd.
+                raise self._gone from None
             for part in family.parts:
                 self._failed.setdefault(part, f"the search failed: {error}")
             return None
@@ -174,6 +178,8 @@ class _Check:
                 self._failed[part] = f"{error}, on {describe_case(case)}"
                 self._endless.add(part)
                 continue
+            except NoVerdictError:
+                raise
             except Exception as error:
                 self._failed[part] = described(error)
                 continue
@@ -201,8 +207,14 @@ class _Check:
     def _findings(self, part: CheckedPart, case: Case) -> tuple[Finding, ...]:
         key = part, case
         if key not in self._seen:
-            with time_limit(f"{self._target.name} {part}", SECONDS_OF_A_RUN):
-                found = findings_on(self._target, part, case, self._settings.tensors)
+            try:
+                with time_limit(f"{self._target.name} {part}", SECONDS_OF_A_RUN):
+                    found = findings_on(self._target, part, case, self._settings.tensors)
+            except TimeLimitError:
+                raise
+            except NoVerdictError as error:
+                self._gone = error
+                raise
             wanted = self._settings.claims_of(part)
             for finding in found:
                 assert part in WITHOUT or finding.claim in CLAIMS_OF_PART[part]
