@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import torch
-
+from impl.late import torch
 from spec.errors import InputError
 from spec.functions.observations import RowIdentity
 
@@ -25,7 +24,7 @@ class TensorSettings:
     """Where and how the tensors of a check live."""
 
     device: str = "cpu"
-    dtype: torch.dtype = torch.float32
+    dtype: torch.dtype = field(default_factory=lambda: torch.float32)
     hidden_size: int = 4
 
     def require_device(self) -> None:
@@ -34,6 +33,8 @@ class TensorSettings:
         Raises:
             InputError: CUDA is asked for and absent, or the device's name means nothing.
         """
+        if self.device == "cpu":
+            return
         try:
             kind = torch.device(self.device).type
         except RuntimeError:

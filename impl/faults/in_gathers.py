@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-import torch
-
+from impl.late import torch
 from impl.reference.parts import Parts, with_methods
 from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
 from impl.reference.scheduling.request import features_in_window as correct_search

@@ -6,13 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-import torch
-
+from impl.late import torch
 from impl.tensors import RowNumbers, TensorSettings
 from spec.errors import InputError
 from spec.record.steps import Read, RowRun
 
-Merge: TypeAlias = Callable[[torch.Tensor, list[torch.Tensor], torch.Tensor], torch.Tensor]
+Merge: TypeAlias = "Callable[[torch.Tensor, list[torch.Tensor], torch.Tensor], torch.Tensor]"
 """Token embeddings, rows and mask to input embeddings."""
 
 _UNKNOWN = -1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
-
+from impl.late import torch
 from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
 from spec.record.feature import Feature
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 import numpy as np
-import torch
 
+from impl.late import torch
 from impl.reference.features import features_of
 from impl.reference.scheduling.book import Book, RowCountMismatchError
 from impl.reference.scheduling.encoder_cache import EncoderCacheManager

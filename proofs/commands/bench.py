@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import torch
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from impl.late import torch
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
-from impl.vllm.runs.target import VllmLoop
 from proofs.commands.files import file_options
 from proofs.commands.options import (
     chosen_runners,
@@ -92,11 +91,13 @@ def loop(
     tensors = tensors_on(device)
     choice = targets.one()
     named = choice.vllm()
-    target: Target = (
-        ReferenceLoop(choice.faults)
-        if named is None
-        else VllmLoop(named.source, scheduler_class=named.scheduler_class)
-    )
+    target: Target
+    if named is None:
+        target = ReferenceLoop(choice.faults)
+    else:
+        from impl.vllm.runs.target import VllmLoop
+
+        target = VllmLoop(named.source, scheduler_class=named.scheduler_class)
     torch.set_num_threads(1)
     scenario = benchmark_scenario(num_requests)
     measured = [

@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 
 import click
 
 from proofs.jobs.ending import PlainGroup
 
-_COMMANDS = {
-    "ablate": ("proofs.commands.ablate", "ablate"),
-    "bench": ("proofs.commands.bench", "bench"),
-    "claims": ("proofs.commands.claims", "claims"),
-    "check": ("proofs.commands.check", "check"),
-    "explore": ("proofs.commands.explore", "explore"),
-    "lint-config": ("proofs.commands.lint_config", "lint_config"),
-    "prove": ("proofs.commands.prove", "prove_command"),
-    "replay": ("proofs.commands.replay", "replay"),
-    "report": ("proofs.commands.report", "report"),
-    "sweep": ("proofs.commands.sweep", "sweep"),
-    "vllm": ("proofs.commands.vllm", "vllm"),
+
+@dataclass(frozen=True)
+class _Late:
+    """Where a subcommand is, and the first sentence of its help, which its module says, too."""
+
+    module: str
+    name: str
+    help: str
+
+
+COMMANDS = {
+    "ablate": _Late(
+        "ablate",
+        "ablate",
+        "Decide for every choice of guards whether it is safe, and whether requests make progress.",
+    ),
+    "bench": _Late("bench", "bench", "Measure how fast the loop is."),
+    "claims": _Late(
+        "claims", "claims", "Show every claim and what it rests on, or all about one CLAIM."
+    ),
+    "check": _Late("check", "check", "Check every claim and print what became of it."),
+    "explore": _Late(
+        "explore",
+        "explore",
+        "Explore every case of a small scope, with all choices within a run, on the model.",
+    ),
+    "lint-config": _Late(
+        "lint_config",
+        "lint_config",
+        "Say whether an engine with these settings can stand still for ever, by proof.",
+    ),
+    "prove": _Late(
+        "prove",
+        "prove_command",
+        "Prove the rules for all integers; or, with --source-of, a release's own source.",
+    ),
+    "replay": _Late("replay", "replay", "Run FILE once more and say which claims it breaks."),
+    "report": _Late(
+        "report",
+        "report",
+        "Write a folder with a page, a text for a pull request and a test for each violation.",
+    ),
+    "sweep": _Late("sweep", "sweep", "Make the table of claims by release, runner and mode."),
+    "vllm": _Late("vllm", "vllm", "Fetch the source of vLLM releases, and list what is at hand."),
 }
-"""Module and name of each subcommand."""
+"""The subcommands. The list of them is printed without an import of any."""
 
 
 class _LateCommands(PlainGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module, name = _COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(module), name)
+        late = COMMANDS[cmd_name]
+        module = import_module(f"proofs.commands.{late.module}")
+        command: click.Command = getattr(module, late.name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, click.Command(name, help=COMMANDS[name].help).get_short_help_str(room))
+                    for name in self.list_commands(ctx)
+                ]
+            )
 
 
 @click.group(cls=_LateCommands, context_settings={"help_option_names": ["-h", "--help"]})

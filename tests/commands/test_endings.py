@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from impl.target import error_seen
-from proofs.commands.main import main
+from proofs.commands.main import COMMANDS, main
 from proofs.describe.visible import LONGEST_ERROR, harmless_lines
 from proofs.jobs.ending import (
     CLOSED_PIPE_EXIT_CODE,
@@ -258,3 +258,44 @@ def test_a_command_returns_its_code() -> None:
     """Wrong: a refuted claim ends with 0."""
     assert code_of(lambda: None) == 0
     assert code_of(lambda: 4) == 4
+
+
+def test_the_list_of_commands_says_what_their_own_help_says() -> None:
+    """Wrong: the list, which is printed without an import of any command, tells something else."""
+    group = click.Context(main)
+    for name, late in COMMANDS.items():
+        command = main.get_command(group, name)
+        assert command is not None
+        assert late.help == command.get_short_help_str(limit=500)
+    listed = CliRunner().invoke(main, ["--help"], terminal_width=200).output
+    assert all(f"  {name} " in listed and late.help in listed for name, late in COMMANDS.items())
+
+
+def test_help_and_refusals_import_no_tensors() -> None:
+    """Wrong: who asks for help, or misspells an option, waits seconds for torch."""
+    program = """
+import sys
+from click.testing import CliRunner
+from proofs.commands.main import main
+for line in sys.stdin.read().splitlines():
+    ended = CliRunner().invoke(main, line.split())
+    print(ended.exit_code, "torch" in sys.modules, line)
+"""
+    lines = [
+        "--help",
+        "claims nonsense",
+        "prove --claim nonsense",
+        "replay nonsense",
+    ]
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    codes = [0, 2, 2, 2]
+    assert ended.stdout.splitlines() == [
+        f"{code} False {line}" for code, line in zip(codes, lines, strict=True)
+    ]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
-
+from impl.late import torch
 from impl.reference.scheduling import guards
 from spec.errors import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
+from impl.late import torch
 
 
 class WorkerCache:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
-
+from impl.late import torch
 from impl.reference.scheduling import guards
 from impl.reference.scheduling.request import MultiModalFeature, PlaceholderRange
 from impl.reference.worker.cache import WorkerCache, new_batch_mask

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+from impl.late import torch
 from impl.reference.scheduling import guards
 from impl.reference.scheduling.request import (
     MultiModalFeature,

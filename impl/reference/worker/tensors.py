@@ -7,9 +7,9 @@ from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
-import torch
 
 from impl.harness.rows import EncodingCodec
+from impl.late import torch
 from impl.reference.worker.cache import WorkerCache
 from impl.reference.worker.merge import merge_embeddings
 from impl.reference.worker.row_reader import CachedRequest
