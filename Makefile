@@ -47,6 +47,7 @@ nightly: .venv/.base
 	$(BIN)/python -m pytest --hypothesis-profile=nightly -n $(WORKERS) --no-loadscope-reorder
 	$(BIN)/residency explore
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.recorders.record_protocol_faults --check
+	$(BIN)/python -m tests.support.kills
 	$(BIN)/residency explore --scope full --resume build/explore-full
 
 clean:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from impl.vllm.launch.source import parsed
+from spec.errors import InputError
+
 _SCHEDULER = "v1/core/sched/scheduler.py"
 _BOOK = "v1/core/encoder_cache_manager.py"
 
@@ -138,8 +141,8 @@ def _place(package: Path, code: _Code) -> SourcePlace | None:
 def _tree(path: Path) -> ast.Module | None:
     # One process blames one source, whose files do not change meanwhile.
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        return parsed(path)
+    except InputError:
         return None
 
 

@@ -11,12 +11,13 @@ _GIVEN_UP_AFTER_SECONDS = 300
 """Long after anything should have happened; no test passes because of it."""
 
 
-def wait_until(happened: Callable[[], bool], what: str) -> None:
+def wait_until(happened: Callable[[], bool], what: str, pause: float = 0.02) -> None:
     """Wait for something.
 
     Args:
         happened: whether it did.
         what: for the error, where it never does.
+        pause: seconds between two looks; more where looking takes long.
 
     Raises:
         TimeoutError: it did not.
@@ -25,7 +26,7 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
     while not happened():
         if time.monotonic() > deadline:
             raise TimeoutError(f"never happened: {what}")
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def is_free(file: Path) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from impl.vllm.launch.source import from_directory
+from impl.vllm.launch.source import from_directory, parsed
 from spec.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +126,21 @@ def test_a_damaged_file_of_what_was_compiled_is_made_anew(harm: str, checkout: P
         assert path.read_bytes() == whole
 
 
+def test_an_import_without_an_end_is_ended(checkout: Path) -> None:
+    """Wrong: a loop on a module's top level hangs the command that imports it."""
+    (checkout / "vllm" / "endless.py").write_text("while True:\n    pass\n")
+    program = f"""{LOADS}
+from impl.vllm.launch import load as loading
+loading.SECONDS_OF_AN_IMPORT = 0.2
+try:
+    loading._loaded[0].find("endless", "x")
+except loading.TimeLimitError as error:
+    print(error)
+"""
+    said = imported(checkout, program=program)
+    assert said == ["import of vllm.endless: no end after 0.2 s of computing"]
+
+
 @pytest.mark.parametrize("beside", ["checkout", "link"])
 def test_nothing_beside_the_package_is_found(beside: str, checkout: Path) -> None:
     """Wrong: a module that is in no digest takes the place of one that the run imports."""
@@ -222,3 +237,22 @@ def test_a_link_to_everything_is_refused(checkout: Path, monkeypatch: pytest.Mon
     (checkout / "vllm" / "linked").symlink_to(outside)
     with pytest.raises(InputError, match=r"more than 50 files.*link like linked/\d+ lead"):
         digest(checkout)
+
+
+@pytest.mark.parametrize("harm", ["pipe", "deep", "bytes", "nowhere", "folder"])
+def test_source_that_cannot_be_parsed_is_named_on_one_line(harm: str, checkout: Path) -> None:
+    """Wrong: a pipe in the place of a module is waited for, or a traceback is shown."""
+    file = checkout / "vllm" / "odd.py"
+    if harm == "pipe":
+        os.mkfifo(file)
+    elif harm == "deep":
+        file.write_text("x = " + "-" * 100_000 + "1\n")
+    elif harm == "bytes":
+        file.write_bytes(b"x = '\xff'\n")
+    elif harm == "nowhere":
+        file.symlink_to("nothing")
+    else:
+        file.mkdir()
+    with pytest.raises(InputError, match=r"odd\.py: cannot be read as Python source") as refused:
+        parsed(file)
+    assert "\n" not in str(refused.value)

@@ -6,6 +6,7 @@ shadow ours. So only the package folder is unpacked, or linked, into a directory
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.functions.case_files import write_atomically
 
 PACKAGE = "vllm"
@@ -151,6 +152,20 @@ def _content(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(os.fstat(descriptor).st_size)
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file of a package.
+
+    Raises:
+        InputError: it is no file, cannot be read, or holds nothing that Python takes.
+    """
+    if path.exists() and not path.is_file():  # A pipe would be waited for.
+        raise InputError(f"{path}: cannot be read as Python source: it is no file")
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: cannot be read as Python source ({described(error)})") from None
 
 
 def unpacked_folder(cache: Path, release: str) -> Path:

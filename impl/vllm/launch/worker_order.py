@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from impl.target import Runner
-from impl.vllm.launch.source import Source
+from impl.vllm.launch.source import Source, parsed
 
 Duty: TypeAlias = Literal["forget", "free", "add", "update", "payload", "encode"]
 """What a runner does with an output before it gathers: forget requests that ended, drop freed
@@ -79,7 +79,7 @@ def worker_order(source: Source, runner: Runner) -> WorkerOrder | str:
 
 def _collect(path: Path, methods: dict[str, list[ast.FunctionDef]]) -> None:
     """Note the methods of the classes, in the order in which they are looked up."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ClassDef) and node.name in _CLASSES:
             for part in node.body:
                 if isinstance(part, ast.FunctionDef):

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import MethodType
 from typing import Any
 
+from impl.vllm.launch.source import parsed
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
 
@@ -118,11 +119,7 @@ class ReleaseSource:
         """
         if name in self.changed:
             return self.changed[name]
-        path = self._path(name)
-        try:
-            return ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read as Python source ({error})") from None
+        return parsed(self._path(name))
 
     def module(self, name: str) -> SourceModule:
         """The module, parsed once."""
