@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from impl.vllm.launch.fetch import fetch
 from impl.vllm.launch.source import Source, from_directory
-from proofs.describe.visible import print_lines
+from proofs.describe.visible import error_line, print_lines
 from spec.errors import InputError
 
 
@@ -59,7 +59,7 @@ def _of_folder(folder: Path) -> Source:
     """The vLLM of a folder; what of it its digest leaves out is said."""
     source = from_directory(folder)
     for what in source.left_out:
-        print_lines(f"{source.package.resolve()}: {what}; it was not read", err=True)
+        print_lines(error_line(f"{source.package.resolve()}: {what}; it was not read"), err=True)
     return source
 
 

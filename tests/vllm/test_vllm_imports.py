@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from impl.vllm.launch.source import from_directory, parsed
+from proofs.run.targets import named_vllms, vllm_of
 from spec.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -210,6 +211,19 @@ def test_what_is_no_file_is_left_out_and_said(checkout: Path) -> None:
     )
     assert source.digest != before
     assert imported(checkout, "vllm.pipe") == ["vllm.pipe is not there vllm.pipe"]
+
+
+def test_a_command_says_what_is_left_out(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong: nobody hears that a part of a checkout is in no digest."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(checkout.parent / "cache"))
+    os.mkfifo(checkout / "vllm" / "a\n::error::b")
+    for names in (lambda: named_vllms([], checkout), lambda: (vllm_of(str(checkout)),)):
+        assert len(names()) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        what = "vllm: a ::error::b is a pipe, a socket or a device; it was not read"
+        assert line.endswith(what)
 
 
 def test_links_that_lead_back_end(checkout: Path) -> None:
