@@ -18,6 +18,7 @@ from proofs.smt.solvers import (
     Z3,
     Answer,
     Build,
+    SolverAnswer,
     SolverVocabulary,
     build_formula,
 )
@@ -180,20 +181,16 @@ def prove(obligation: Obligation, resource_limit: int = RESOURCE_LIMIT) -> Resul
     tell the obligation from its broken variant; UNKNOWN where a solver gave up on the ablation.
     """
     begin = time.perf_counter()
-    answers: dict[str, Answer] = {}
-    resources: dict[str, int] = {}
-    for solver in SOLVERS:
-        outcome = solver.check(negated(obligation.build), resource_limit)
-        answers[solver.name], resources[solver.name] = outcome.answer, outcome.resources
-    judgement = _judge(answers, obligation.build, (), False, resource_limit)
+    found = {s.name: s.check(negated(obligation.build), resource_limit) for s in SOLVERS}
+    judgement = _judge(found, obligation.build, (), False)
     ablations = tuple(_refute(obligation, a, resource_limit) for a in obligation.ablations)
     if judgement.verdict is Verdict.PROVED:
         judgement = _judge_evidence(obligation, ablations)
     return Result(
         obligation=obligation,
         verdict=judgement.verdict,
-        answers=answers,
-        resources=resources,
+        answers={name: answer.answer for name, answer in found.items()},
+        resources={name: answer.resources for name, answer in found.items()},
         milliseconds=(time.perf_counter() - begin) * 1000,
         ablations=ablations,
         detail=judgement.detail,
@@ -202,22 +199,21 @@ def prove(obligation: Obligation, resource_limit: int = RESOURCE_LIMIT) -> Resul
 
 
 def _judge(
-    answers: dict[str, Answer],
+    found: dict[str, SolverAnswer],
     build: BuildFormula,
     drops: tuple[str, ...],
     realistic: bool,
-    resource_limit: int,
 ) -> _Judgement:
     """The verdict on a formula from both solvers' answers and the replay of the smallest model."""
-    given = set(answers.values())
-    text = ", ".join(f"{name}: {answer}" for name, answer in answers.items())
+    given = {answer.answer for answer in found.values()}
+    text = ", ".join(f"{name}: {answer.answer}" for name, answer in found.items())
     if given == {"unsat"}:
         return _Judgement(Verdict.PROVED)
     if given != {"sat"}:
         why = "a solver gave up" if "unknown" in given else "the solvers disagree"
         return _Judgement(Verdict.UNKNOWN, f"{why} ({text})")
     try:
-        model = Z3().smallest_model(negated(build, drops, realistic), resource_limit)
+        model = Z3().smallest_model(found[Z3.name])
         premises, conclusion = evaluate(build, model, drops, realistic)
     except ArithmeticError as error:
         return _Judgement(Verdict.UNKNOWN, str(error))
@@ -234,11 +230,11 @@ def _refute(obligation: Obligation, ablation: Ablation, resource_limit: int) -> 
     build = ablation.build or obligation.build
     question = negated(build, ablation.drops, realistic=True)
     try:
-        answers = {s.name: s.check(question, resource_limit).answer for s in SOLVERS}
+        found = {s.name: s.check(question, resource_limit) for s in SOLVERS}
     except KeyError as error:
         detail = f"there is no premise {error} to drop"
         return AblationResult(ablation.name, Verdict.ERROR, None, detail)
-    judgement = _judge(answers, build, ablation.drops, True, resource_limit)
+    judgement = _judge(found, build, ablation.drops, True)
     return AblationResult(ablation.name, judgement.verdict, judgement.model, judgement.detail)
 
 

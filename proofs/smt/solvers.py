@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from proofs.smt.vocabulary import Assignment, PrefixCount, Value, mask_with_counts
@@ -132,10 +132,17 @@ Build: TypeAlias = Callable[[SolverVocabulary], BoolTerm]
 
 @dataclass(frozen=True)
 class SolverAnswer:
-    """A solver's answer and the resource units that it took."""
+    """A solver's answer.
+
+    Attributes:
+        answer: the answer.
+        resources: resource units that it took.
+        asked: of z3, the solver that gave it, with the formula's variables.
+    """
 
     answer: Answer
     resources: int
+    asked: tuple[Any, SolverVocabulary] | None = field(default=None, compare=False, repr=False)
 
 
 class Solver(Protocol):
@@ -167,12 +174,13 @@ class Z3:
 
     def check(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> SolverAnswer:
         """Whether the built formula is satisfiable."""
-        solver, _ = self._solver(build, resource_limit)
-        answer = str(solver.check())
-        return SolverAnswer(_answer(answer), solver.statistics().get_key_value("rlimit count"))
+        asked = self._solver(build, resource_limit)
+        answer = _answer(str(asked[0].check()))
+        resources = asked[0].statistics().get_key_value("rlimit count")
+        return SolverAnswer(answer, resources, asked)
 
-    def smallest_model(self, build: Build, resource_limit: int = RESOURCE_LIMIT) -> Assignment:
-        """The smallest model of a satisfiable formula.
+    def smallest_model(self, answer: SolverAnswer) -> Assignment:
+        """The smallest model of a formula of which this solver has answered ``sat``.
 
         Smallest by the number of negative integers, then by the sum of absolute values, then by
         each integer in the order in which the formula names them (absolute value, then sign), then
@@ -182,11 +190,10 @@ class Z3:
         Raises:
             ArithmeticError: the solver gave up on the way.
         """
-        solver, vocabulary = self._solver(build, resource_limit)
+        assert answer.asked is not None
+        solver, vocabulary = answer.asked
+        model = solver.model()
         goals = _sizes(vocabulary)
-        model = _next_model(solver)
-        if model is None:
-            raise ArithmeticError("no model: the formula is not satisfiable")
         for goal in goals:
             # Every goal is a natural number; bisection, for a first model can be far off.
             lowest, best = 0, _number(model, goal)
