@@ -6,6 +6,7 @@ from functools import cache
 from typing import TypeAlias
 
 from spec.model.working import Working
+from spec.record.config import EngineConfig
 from spec.rules import chunk_ends
 from spec.rules.releases import in_tokens
 
@@ -46,7 +47,7 @@ def choose_chunk(
         num_tokens = min(num_tokens, available)
     alignment = config.block_alignment
     if alignment:
-        num_tokens = _aligned(start, num_tokens, alignment, known)
+        num_tokens = _aligned(config, start, num_tokens, known)
         if num_tokens == 0:
             return (0, (), (), 0, 0, -1, -1)
     chunk: Chunk = (num_tokens, (), (), 0, 0, -1, -1)
@@ -56,13 +57,15 @@ def choose_chunk(
     if num_tokens > 0 and config.scheduler_lookahead > 1 and known > start + num_tokens:
         num_tokens = _reserved(work, request, start, num_tokens, known)
     if alignment and work.rules.aligns_after_cut:
-        num_tokens = _aligned(start, num_tokens, alignment, known)
+        num_tokens = _aligned(config, start, num_tokens, known)
     return (num_tokens, *chunk[1:])
 
 
-def _aligned(start: int, num_tokens: int, alignment: int, known: int) -> int:
-    end = start + num_tokens
+def _aligned(config: EngineConfig, start: int, num_tokens: int, known: int) -> int:
+    alignment, end = config.block_alignment, start + num_tokens
     aligned: int = aligned_chunk(start, num_tokens, end - end % alignment, known)
+    if aligned == 0 and alignment > config.longest_chunk:
+        return num_tokens
     return aligned
 
 

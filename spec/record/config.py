@@ -32,6 +32,7 @@ class EngineConfig:
         whole_items: chunking of items is off (vLLM's ``disable_chunked_mm_input``).
         long_prefill_token_threshold: most tokens of one prefill chunk; 0 for no limit.
         block_alignment: prefill chunks end at multiples of it where they can (tokens); 0 for none.
+            A chunk that cannot hold a block ends inside it; some engines refuse to start then.
         policy: who runs first, and who is preempted last.
         prefix_caching: whether requests may find a prefix computed (``prefix_hits``).
         is_encoder_decoder: whether encoder outputs are read by cross-attention.
@@ -55,6 +56,13 @@ class EngineConfig:
     is_encoder_decoder: bool = False
 
     __pydantic_config__ = {"extra": "forbid", "strict": True}
+
+    @property
+    def longest_chunk(self) -> int:
+        """The most tokens that a pass runs of one long prefill."""
+        threshold = self.long_prefill_token_threshold
+        budget = self.max_num_batched_tokens
+        return min(budget, threshold) if threshold else budget
 
     def validate(self) -> None:
         """Check what every engine checks at start-up.
@@ -93,21 +101,7 @@ class EngineConfig:
                 f"config: a token budget of {self.max_num_batched_tokens} cannot hold one sampled "
                 f"token and {self.num_speculative_tokens} drafts"
             )
-        if self.block_alignment:
-            self._validate_alignment()
+        if self.block_alignment and self.whole_items:
+            raise InputError("config: block_alignment needs chunking of items; whole_items is on")
         if self.is_encoder_decoder and (self.num_speculative_tokens or self.scheduler_lookahead):
             raise InputError("config: an encoder-decoder model runs without a drafter here")
-
-    def _validate_alignment(self) -> None:
-        if self.whole_items:
-            raise InputError("config: block_alignment needs chunking of items; whole_items is on")
-        if self.max_num_batched_tokens < self.block_alignment:
-            raise InputError(
-                f"config: a token budget of {self.max_num_batched_tokens} is less than one block "
-                f"of {self.block_alignment}"
-            )
-        if 0 < self.long_prefill_token_threshold < self.block_alignment:
-            raise InputError(
-                f"config: a long-prefill threshold of {self.long_prefill_token_threshold} is less "
-                f"than one block of {self.block_alignment}"
-            )

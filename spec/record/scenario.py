@@ -226,8 +226,8 @@ def _validate_feature(
     feature: Feature, num_prompt_tokens: int, config: EngineConfig, where: str
 ) -> None:
     name = feature.describe()
-    if feature.length < 1 or feature.num_rows < 1:
-        raise InputError(f"{where}: {name} has no token or no row")
+    if feature.length < 1:
+        raise InputError(f"{where}: {name} has no token")
     if config.is_encoder_decoder:
         if feature.offset or feature.is_embed is not None:
             raise InputError(f"{where}: {name}: an encoder-decoder item is dense and at offset 0")

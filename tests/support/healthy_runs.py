@@ -25,3 +25,15 @@ LOAD_FAILS_OVER_ITEM = Scenario(
 )
 """A request starts behind its item, and then has to read it: what it found could not be loaded. A
 worker that was not sent the item's raw data at first is sent it then."""
+
+WIDE_BLOCK = Scenario(
+    EngineConfig(4, 8, 8, num_kv_blocks=10, block_size=8, block_alignment=8, prefix_caching=True),
+    (ScenarioRequest(20),),
+)
+"""No chunk holds a block to which chunks are aligned: releases refuse to start, or run in it."""
+
+WITHOUT_ROWS = Scenario(
+    EngineConfig(8, 8, 8, num_kv_blocks=60),
+    (ScenarioRequest(6, (Feature(1, 3, "A", (False, False, False)),)),),
+)
+"""An item of which no token takes a row: nobody has to encode it."""

@@ -16,7 +16,12 @@ from spec.claims.witnesses import FULL_CACHE, TWO_ITEMS
 from spec.record.document import dumps_scenario
 from spec.record.scenario import Scenario
 from tests.recorders import record_picture
-from tests.support.healthy_runs import LOAD_FAILS_OVER_ITEM, OTHER_ROWS_ASYNC
+from tests.support.healthy_runs import (
+    LOAD_FAILS_OVER_ITEM,
+    OTHER_ROWS_ASYNC,
+    WIDE_BLOCK,
+    WITHOUT_ROWS,
+)
 from tests.support.releases import ask, require_release
 from tests.support.vllm_loop_faults import RECORDED, RecordedFault
 
@@ -76,6 +81,9 @@ PLAIN: tuple[tuple[Scenario, bool], ...] = (
 OWN_WAY: tuple[Scenario, ...] = (OTHER_ROWS, OTHER_ROWS_ASYNC, LOAD_FAILS_OVER_ITEM)
 """Scenarios that the newest release runs in another way than the reference."""
 
+ALLOWED: tuple[Scenario, ...] = (WIDE_BLOCK, WITHOUT_ROWS)
+"""Scenarios that a release runs, or refuses by a rule of its own."""
+
 
 @cache
 def observed(release: str) -> list[dict[str, dict[str, object]]]:
@@ -83,6 +91,7 @@ def observed(release: str) -> list[dict[str, dict[str, object]]]:
     inputs = [(dumps_scenario(fault.scenario), False) for fault in RECORDED]
     inputs += [(dumps_scenario(scenario), with_tensors) for scenario, with_tensors in PLAIN]
     inputs += [(dumps_scenario(scenario), False) for scenario in OWN_WAY]
+    inputs += [(dumps_scenario(scenario), False) for scenario in ALLOWED]
     inputs += [(dumps_scenario(MISS_OF_DRAFTER), False)]
     result: list[dict[str, dict[str, object]]] = ask(release, OBSERVE, given=json.dumps(inputs))
     return result
@@ -139,6 +148,22 @@ def test_the_newest_release_may_do_things_in_its_own_way(release: str) -> None:
         [],
         ["payload-available", "target-resident", "views-agree"],
     ]
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("release", CI_RELEASES)
+def test_what_a_release_allows_is_run_and_what_it_refuses_it_refuses_itself(release: str) -> None:
+    """Wrong: a release is refused settings that it starts with, or given those that it refuses."""
+    require_release(release)
+    wide, without_rows = observed(release)[-1 - len(ALLOWED) : -1]
+    clean = {"claims": [], "ending": "idle", "errors": []}
+    assert without_rows == {"V1": clean, "V2": clean}
+    if Version(release) >= Version("0.27"):
+        assert wide == {"V1": clean, "V2": clean}
+        return
+    for run in wide.values():
+        assert str(run["missing"]).startswith("it refuses to start: AssertionError: ")
+        assert "block_size (8) must be <= max_num_batched_tokens (4)" in str(run["missing"])
 
 
 @pytest.mark.vllm

@@ -21,6 +21,8 @@ class ChunkEnds:
     def aligned(self, request: SchedulerRequest, start: int, num_tokens: int) -> int:
         """Tokens up to a block boundary, unless the chunk ends the prefill; 0 below one block.
 
+        Where no chunk can hold a block, it ends inside one and goes on to the boundary later.
+
         It comes before the cut at a refused item: the other way round, releases up to 0.27 floored
         such a cut to nothing, again and again (40707, 51603).
         """
@@ -28,7 +30,10 @@ class ChunkEnds:
         end = start + num_tokens
         if not alignment or end >= request.num_tokens:
             return num_tokens
-        return max(end // alignment * alignment - start, 0)
+        aligned = end // alignment * alignment - start
+        if aligned <= 0:
+            return num_tokens if alignment > self._config.longest_chunk else 0
+        return aligned
 
     def reserved(self, request: SchedulerRequest, start: int, num_tokens: int) -> int:
         """Tokens such that the prefill's last chunk is not shorter than the shift.

@@ -157,6 +157,28 @@ class Schedulers:
             )
         if config.block_alignment and not hasattr(scheduler, "_mamba_block_aligned_split"):
             return "its scheduler aligns no chunks to blocks"
+        if config.block_alignment > config.longest_chunk:
+            return self._refused_alignment(config)
+        return None
+
+    def _refused_alignment(self, config: EngineConfig) -> str | None:
+        """Why the release does not start where no chunk holds a block; ``None`` where it does.
+
+        It is asked by its own check, which runs once a platform has settled the size of blocks.
+        """
+        vllm_config = self._config_for(config, has_store=False)
+        check = getattr(vllm_config, "validate_block_size", None)
+        if check is None:
+            return "it has no check of its block size, so that nobody knows whether it starts"
+        cache = vllm_config.cache_config
+        mode = cache.mamba_cache_mode
+        cache.block_size, cache.mamba_cache_mode = config.block_alignment, "align"
+        try:
+            check()
+        except (AssertionError, ValueError) as refused:
+            return f"it refuses to start: {described(refused)}"
+        finally:
+            cache.block_size, cache.mamba_cache_mode = config.block_size, mode
         return None
 
     @cached_property
@@ -180,6 +202,19 @@ class Schedulers:
         Args:
             has_store: whether prefixes can be loaded from outside.
         """
+        vllm_config = self._config_for(config, has_store=has_store)
+        scheduler = self._classes[config.async_depth > 0](
+            vllm_config=vllm_config,
+            kv_cache_config=self._kv_config(config.num_kv_blocks + 1, config.block_size),
+            structured_output_manager=_NoStructuredOutput(),
+            block_size=config.block_size,
+            log_stats=False,
+        )
+        self._set_by_hand(scheduler, config, runner)
+        return scheduler
+
+    def _config_for(self, config: EngineConfig, *, has_store: bool) -> Any:
+        """The release's configuration, with the scenario's settings."""
         kind = _Kind(
             config.num_speculative_tokens,
             _method(config),
@@ -190,15 +225,7 @@ class Schedulers:
         if vllm_config is None:
             vllm_config = self._configs[kind] = self._build(kind)
         self._set(vllm_config, config)
-        scheduler = self._classes[kind.is_async](
-            vllm_config=vllm_config,
-            kv_cache_config=self._kv_config(config.num_kv_blocks + 1, config.block_size),
-            structured_output_manager=_NoStructuredOutput(),
-            block_size=config.block_size,
-            log_stats=False,
-        )
-        self._set_by_hand(scheduler, config, runner)
-        return scheduler
+        return vllm_config
 
     def _set(self, vllm_config: Any, config: EngineConfig) -> None:
         scheduling, cache = vllm_config.scheduler_config, vllm_config.cache_config

@@ -234,7 +234,7 @@ def smallest_step(
     shift = config.scheduler_lookahead
     if shift > 1 and left - 1 < shift:
         smallest = left
-    if config.block_alignment:
+    if 0 < config.block_alignment <= config.longest_chunk:
         to_boundary = config.block_alignment - start % config.block_alignment
         smallest = max(smallest, min(to_boundary, left))
     if config.whole_items:

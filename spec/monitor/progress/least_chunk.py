@@ -82,7 +82,7 @@ def _at_boundary(wish: Wish, most: int, config: EngineConfig) -> int:
         return most
     end = start + most
     ends = [end]
-    if end < wish.num_tokens:
+    if end < wish.num_tokens and (end // block * block > start or block <= config.longest_chunk):
         ends += [end // block * block, start + most // block * block]
     # Engines stop at one of the last boundaries of a prompt, to keep what is computed there.
     last = wish.num_tokens // block * block
