@@ -7,11 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+_PYTEST = """
+import gc, os, sys
+# The collector would look at all that is imported, again and again.
+gc.disable()
+import pytest
+code = pytest.main(sys.argv[1:])
+sys.stdout.flush()
+sys.stderr.flush()
+# Nor need it be taken down.
+os._exit(code)
+"""
+
 
 def run_ready_tests(folder: Path, source_root: Path) -> tuple[dict[str, str], str]:
     """Outcome of each test of a folder by its name, and what was printed, a line per failure."""
     result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=line", "."],
+        [sys.executable, "-c", _PYTEST, "-q", "-rA", "-p", "no:cacheprovider", "--tb=line", "."],
         cwd=folder,
         env={
             **os.environ,

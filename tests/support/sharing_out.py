@@ -26,6 +26,7 @@ _ASKING = (
     "tests/vllm/test_protocol_faults.py",
     "tests/vllm/test_vllm_found.py",
     "tests/vllm/test_vllm_loop.py",
+    "tests/vllm/test_vllm_loop_commands.py",
     "tests/vllm/test_vllm_target.py",
 )
 _LONGEST = (
@@ -34,7 +35,6 @@ _LONGEST = (
     "tests/source/test_source_runs.py",
     "tests/source/test_source_scheduling.py",
     "tests/explore/test_explore.py",
-    "tests/vllm/test_vllm_loop_commands.py",
     "tests/theorems/test_proofs.py",
 )
 

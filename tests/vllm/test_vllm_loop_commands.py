@@ -6,8 +6,6 @@ All but the last tests put the reference in the place of a vLLM.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from impl.target import RUNNERS, LoopTarget, Runner
 from impl.targets.runs import ReferenceLoop
@@ -23,6 +21,7 @@ from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source, cache_folder, unpacked
 from proofs.commands.main import main
 from proofs.drive import jobs
+from proofs.drive.jobs import RunsJob
 from proofs.drive.recorded import DEFAULT_FOLDER, INDEX, Recorded, RecordedFault, load_recorded
 from proofs.jobs.processes import run_jobs
 from proofs.releases import search as vllm_check
@@ -55,7 +54,6 @@ from tests.recorders.record_scenarios import files
 from tests.support.reference_as_vllm import run_here
 from tests.support.scheduler_jobs import refusals
 
-ROOT = Path(__file__).parents[2]
 FAULT = "no-boundary-tolerance"
 OTHER_FAULT = "held-until-last-use"
 CLAIMS = ("boundary-miss-tolerated", "need-agrees", "held-until-last-use")
@@ -520,21 +518,15 @@ needs_vllm = pytest.mark.skipif(
 )
 
 
-def command(line: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("residency")), *line.split()],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def command(line: str) -> Result:
+    """What a command says and exits with; its jobs have processes of their own."""
+    return CliRunner().invoke(main, line.split())
 
 
 @pytest.fixture(scope="module")
 def checked_release(
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[subprocess.CompletedProcess[str], Path]:
+) -> tuple[Result, Path]:
     """A check of a release, and the folder with its files."""
     folder = tmp_path_factory.mktemp("checked")
     done = command(
@@ -547,11 +539,11 @@ def checked_release(
 @pytest.mark.vllm
 @needs_vllm
 def test_a_release_is_searched(
-    checked_release: tuple[subprocess.CompletedProcess[str], Path],
+    checked_release: tuple[Result, Path],
 ) -> None:
     """The loop of a release could not be checked at all, or its patches would be hidden."""
     done, folder = checked_release
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.exit_code == 1, done.stdout + done.stderr
     (report,) = json.loads((folder / "found.json").read_text())["targets"]
     details = report["details"]
     assert report["release"] == NEWEST
@@ -569,13 +561,13 @@ def test_a_release_is_searched(
 @pytest.mark.vllm
 @needs_vllm
 def test_a_written_trace_is_replayed_to_the_same_run(
-    checked_release: tuple[subprocess.CompletedProcess[str], Path],
+    checked_release: tuple[Result, Path],
 ) -> None:
     """A report could not be confirmed."""
     trace = next((checked_release[1] / "report").glob("*/trace.json"))
     recorded = load(trace)
     done = command(f"replay {trace} --target vllm --release {NEWEST} --device none")
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.exit_code == 1, done.stdout + done.stderr
     assert f"equals the run recorded on vllm {NEWEST}" in done.stdout
     assert f"REFUTED {recorded.findings[0].claim} " in done.stdout
 
@@ -587,7 +579,7 @@ def test_a_sweep_meets_the_record_and_goes_on_where_it_was(tmp_path: Path) -> No
     file = tmp_path / "sweep.json"
     line = f"sweep --release {NEWEST} --examples 0 --json {file}"
     done = command(line)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     written = file.read_text()
     again = command(line)
     assert again.stdout == done.stdout
@@ -600,7 +592,8 @@ def test_a_class_that_is_no_scheduler_is_refused() -> None:
     """A misspelled scheduler would break down in the middle, or the release's own would run."""
     source = unpacked(cache_folder(), NEWEST)
     assert source is not None
-    (answer,) = run_jobs(refusals, [source], ["classes"])
+    job = RunsJob(VllmName(source), ())
+    (answer,) = run_jobs(refusals, [job], ["classes"], warm_up_of=jobs.warm_up_of)
     found = answer.require("classes")
     assert found["vllm.v1.core.sched.async_scheduler:AsyncScheduler"] == "a scheduler"
     assert "no such class" in found.pop("no.such:Thing")
