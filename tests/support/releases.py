@@ -2,7 +2,7 @@
 
 A process can hold only one release, and takes ten seconds to import it. The process that does so
 runs nothing: each question is put to a fork of it, which ends with its answer, so that no question
-finds what another one left behind. Commands that a test runs in its own process share it.
+finds what another one left behind.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from impl.target import RUNNERS
+from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source, cache_folder, unpacked
-from proofs.drive.jobs import warm_up_of
+from impl.vllm.runs.target import VllmLoop
 from proofs.jobs.processes import ShouldStop, run_jobs
-from proofs.run.targets import VllmName
+from proofs.jobs.warm import WarmUp
+from proofs.run.record import record
+from spec.claims.witnesses import TWO_ITEMS
 
 if TYPE_CHECKING:
     from proofs.jobs.progress import ReportProgress
@@ -46,7 +50,6 @@ class Question:
         given: its standard input.
     """
 
-    vllm: VllmName
     code: str
     arguments: tuple[str, ...]
     given: str
@@ -62,12 +65,29 @@ def ask(release: str, code: str, *arguments: str, given: str = "") -> Any:
     """
     source = unpacked(cache_folder(), release)
     assert source is not None
-    question = Question(VllmName(source), code, (release, *arguments), given)
-    (answer,) = run_jobs(_run, [question], [release], warm_up_of=warm_up_of)
+    question = Question(code, (release, *arguments), given)
+    (answer,) = run_jobs(_run, [question], [release], warm_up_of=lambda _: imported(source))
     output = answer.require(release)
     printed = [line for line in output.splitlines() if line.startswith(_RESULT)]
     assert len(printed) == 1, output
     return json.loads(printed[0].removeprefix(_RESULT))
+
+
+def imported(source: Source) -> WarmUp:
+    """A process that has imported all that runs of a release import."""
+    return WarmUp(_import, source)
+
+
+def _import(source: Source) -> bool:
+    """Import it, by running a scenario on each runner; whether forks can use it."""
+    import torch
+
+    torch.set_num_threads(1)
+    target = VllmLoop(source)
+    for runner in RUNNERS:
+        if target.missing(TWO_ITEMS, runner) is None:
+            record(target, TWO_ITEMS, runner, tensors=TensorSettings())
+    return not torch.cuda.is_available()
 
 
 def _run(question: Question, report_progress: ReportProgress, should_stop: ShouldStop) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from impl.vllm.launch.source import Source
 from impl.vllm.runs.target import require_scheduler
-from proofs.drive.jobs import OnVllm
 from proofs.jobs.processes import ShouldStop
 from proofs.jobs.progress import ReportProgress
 from spec.errors import InputError
 
 
 def refusals(
-    job: OnVllm, report_progress: ReportProgress, should_stop: ShouldStop
+    source: Source, report_progress: ReportProgress, should_stop: ShouldStop
 ) -> dict[str, str]:
     """What is said of classes that are named as schedulers, by name."""
     refused: dict[str, str] = {}
@@ -21,7 +21,7 @@ def refusals(
         "vllm.v1.core.sched.async_scheduler:AsyncScheduler",
     ):
         try:
-            require_scheduler(job.vllm.source, name)
+            require_scheduler(source, name)
             refused[name] = "a scheduler"
         except InputError as error:
             refused[name] = str(error)

@@ -21,7 +21,6 @@ from impl.tensors import TensorSettings
 from impl.vllm.launch.source import Source, cache_folder, unpacked
 from proofs.commands.main import main
 from proofs.drive import jobs
-from proofs.drive.jobs import RunsJob
 from proofs.drive.recorded import DEFAULT_FOLDER, INDEX, Recorded, RecordedFault, load_recorded
 from proofs.jobs.processes import run_jobs
 from proofs.releases import search as vllm_check
@@ -52,6 +51,7 @@ from spec.record.steps import Step
 from spec.verdict import Verdict, exit_code
 from tests.recorders.record_scenarios import files
 from tests.support.reference_as_vllm import run_here
+from tests.support.releases import imported
 from tests.support.scheduler_jobs import refusals
 
 FAULT = "no-boundary-tolerance"
@@ -592,8 +592,7 @@ def test_a_class_that_is_no_scheduler_is_refused() -> None:
     """A misspelled scheduler would break down in the middle, or the release's own would run."""
     source = unpacked(cache_folder(), NEWEST)
     assert source is not None
-    job = RunsJob(VllmName(source), ())
-    (answer,) = run_jobs(refusals, [job], ["classes"], warm_up_of=jobs.warm_up_of)
+    (answer,) = run_jobs(refusals, [source], ["classes"], warm_up_of=imported)
     found = answer.require("classes")
     assert found["vllm.v1.core.sched.async_scheduler:AsyncScheduler"] == "a scheduler"
     assert "no such class" in found.pop("no.such:Thing")
