@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from proofs.results.publish import NO_FILES, MachineFiles, publish, tell_pages
 from proofs.run.targets import vllm_of
 from proofs.search.functions.results import ALL_PARTS, CheckSettings
 from proofs.smt.solvers import require_solvers
+from proofs.source.answers import Answers
 from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.passes.run_claims import RULES as RUN_RULES
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
@@ -54,6 +56,12 @@ from spec.errors import InputError
     help="With --source-of: passes of a whole run of the scheduler. More take minutes.",
 )
 @click.option(
+    "--no-cache",
+    is_flag=True,
+    help="With --source-of: ask every question again, also those that an earlier run settled on "
+    "the same text.",
+)
+@click.option(
     "--scenarios",
     "scenario_folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -77,6 +85,7 @@ def prove_command(
     source_of: str | None,
     max_features: int,
     num_passes: int,
+    no_cache: bool,
     scenario_folder: Path | None,
     report_folder: Path | None,
     sarif_file: Path | None,
@@ -106,6 +115,7 @@ def prove_command(
         claims=options["claims"] or None,
         max_features=max_features,
         num_passes=num_passes,
+        answers=None if no_cache else Answers(),
         scenario_folder=scenario_folder,
         files=files,
         with_rules=not options["claims"],
@@ -127,6 +137,7 @@ def prove_source(
     runner: str = "both",
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
+    answers: Answers | None = None,
     scenario_folder: Path | None = None,
     files: MachineFiles = NO_FILES,
     with_rules: bool = False,
@@ -139,6 +150,7 @@ def prove_source(
         runner: ``V1``, ``V2`` or ``both``: whose gather is proved beside all else.
         max_features: features of a request at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
+        answers: those of earlier runs, to be used and added to.
         scenario_folder: where the counterexamples of whole runs are written, if anywhere.
         files: what other tools are told; its folder gets the reports.
         with_rules: whether the source is compared with the rules too.
@@ -152,7 +164,7 @@ def prove_source(
     """
     console = Console()
     report = source_report(
-        source, console, parts_to_prove(claims, runner), max_features, num_passes
+        source, parts_to_prove(claims, runner), max_features, num_passes, answers
     )
     if not with_rules:
         report = only_claims(report, claims)
@@ -229,24 +241,25 @@ ALL_SOURCE_PARTS = (*ALL_PARTS, *_ON_PASSES)
 
 def source_report(
     source: Source,
-    console: Console,
     parts: Sequence[str] | None = None,
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
+    answers: Answers | None = None,
 ) -> SourceReport:
-    """Run the questions on the source, with a progress bar on a terminal.
+    """Run the questions on the source; how far that is, is told on the standard error.
 
     Args:
         source: a vLLM.
-        console: where the progress is shown.
         parts: parts to check; all by default.
         max_features: features of a request at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
+        answers: those of earlier runs, to be used and added to.
 
     Raises:
         InputError: a missing solver, or source that cannot be read.
     """
     require_solvers()
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -256,14 +269,35 @@ def source_report(
         disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task(table_text(source.name), total=None)
-        return check_source(
+        told = time.monotonic()
+
+        def advance(done: int, total: int) -> None:
+            nonlocal told
+            progress.update(task, completed=done, total=total)
+            if not console.is_terminal and time.monotonic() - told > _SECONDS_BETWEEN_LINES:
+                told = time.monotonic()
+                print_lines(f"{source.name}: {done} of {total} questions", err=True)
+
+        report = check_source(
             source.package,
             source.name,
             parts=parts,
             max_features=max_features,
             num_passes=num_passes,
-            advance=lambda done, total: progress.update(task, completed=done, total=total),
+            answers=answers,
+            advance=advance,
         )
+    if report.num_kept:
+        print_lines(
+            f"{report.num_kept} of {report.num_questions} answers are from earlier runs "
+            "(--no-cache asks again)",
+            err=True,
+        )
+    return report
+
+
+_SECONDS_BETWEEN_LINES = 30
+"""A log without a line for minutes looks as if the command hung."""
 
 
 def only_claims(report: SourceReport, claims: Sequence[str] | None) -> SourceReport:

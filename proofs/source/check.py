@@ -12,6 +12,7 @@ from pathlib import Path
 from impl.target import RUNNERS
 from proofs.jobs.workers import worker_processes
 from proofs.smt.solvers import Answer
+from proofs.source.answers import Answers, Job, Settled, ask
 from proofs.source.ask.piece import RULE, Piece
 from proofs.source.ask.reduced import reduced
 from proofs.source.code.recorders import OVERRIDES
@@ -34,8 +35,6 @@ from spec.record.scenario import Scenario
 from spec.verdict import Verdict
 
 MAX_FEATURES = 3
-
-Job = Callable[[ReleaseSource], "Piece | Sequence[Piece]"]
 
 
 @dataclass(frozen=True)
@@ -66,13 +65,21 @@ class SourceResult:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """All results on one release."""
+    """All results on one release.
+
+    Attributes:
+        unavailable: parts that the release lacks, and why.
+        num_questions: explorations that the results come from.
+        num_kept: how many of them an earlier run had settled.
+    """
 
     release: str
     max_features: int
     num_passes: int
     results: tuple[SourceResult, ...]
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    num_questions: int = 0
+    num_kept: int = 0
 
 
 def check_source(
@@ -84,6 +91,7 @@ def check_source(
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
     workers: int | None = None,
+    answers: Answers | None = None,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> SourceReport:
     """Run every question on a release's source.
@@ -94,6 +102,7 @@ def check_source(
         max_features: features at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
         workers: processes; one per core by default.
+        answers: those of earlier runs, to be used and added to; every question is asked without.
         advance: called with the jobs done and their total.
 
     Raises:
@@ -111,13 +120,30 @@ def check_source(
             jobs.extend(of_part)
         else:
             unavailable[part] = missing
-    run = partial(_run, package, dict(changed or {}))
+    known: list[tuple[Piece, ...] | None] = [
+        None if answers is None else answers.find(job, release, name) for job in jobs
+    ]
+    waiting = [job for job, found in zip(jobs, known, strict=True) if found is None]
+    fresh = _map(release, waiting, workers or os.cpu_count() or 1)
     pieces: list[Piece] = []
-    for done, found in enumerate(_map(run, jobs, workers or os.cpu_count() or 1), start=1):
+    for done, (job, found) in enumerate(zip(jobs, known, strict=True), start=1):
+        if found is None:
+            settled = next(fresh)
+            found = settled.pieces
+            if answers is not None:
+                answers.keep(job, release, name, settled)
         pieces.extend(found)
         advance(done, len(jobs))
+    if answers is not None:
+        answers.trim()
     return SourceReport(
-        name, max_features, num_passes, tuple(_aggregate(pieces, target)), unavailable
+        name,
+        max_features,
+        num_passes,
+        tuple(_aggregate(pieces, target)),
+        unavailable,
+        len(jobs),
+        len(jobs) - len(waiting),
     )
 
 
@@ -127,15 +153,25 @@ def pieces_of(
     parts: Sequence[str],
     max_features: int,
     num_passes: int = FEW_PASSES,
+    answers: Answers | None = None,
 ) -> Iterator[Piece]:
     """Settle the questions of some parts one after the other, in this process."""
     for part, jobs in _jobs_by_part(release, name, max_features, num_passes).items():
         for job in jobs if part in parts else ():
-            yield from _pieces(job(release))
+            yield from pieces_of_job(job, release, name, answers)
 
 
-def _pieces(found: Piece | Sequence[Piece]) -> Sequence[Piece]:
-    return [found] if isinstance(found, Piece) else found
+def pieces_of_job(
+    job: Job, release: ReleaseSource, name: str, answers: Answers | None = None
+) -> tuple[Piece, ...]:
+    """Settle a question in this process, unless an earlier run did."""
+    found = None if answers is None else answers.find(job, release, name)
+    if found is None:
+        settled = ask(job, release)
+        found = settled.pieces
+        if answers is not None:
+            answers.keep(job, release, name, settled)
+    return found
 
 
 def _jobs_by_part(
@@ -177,25 +213,23 @@ def _jobs_by_part(
     return jobs
 
 
-def _run(package: Path, changed: Mapping[str, ast.Module], job: Job) -> Sequence[Piece]:
-    # Compiled pieces of a release are kept per process: parsing its larger files takes a second.
-    release = ReleaseSource(package, OVERRIDES, changed) if changed else _unchanged(package)
-    return _pieces(job(release))
+def _map(release: ReleaseSource, jobs: Sequence[Job], workers: int) -> Iterator[Settled]:
+    """Settle questions side by side, in their order."""
+    if workers == 1 or len(jobs) <= 1:
+        yield from (ask(job, release) for job in jobs)
+        return
+    with worker_processes(min(workers, len(jobs))) as pool:
+        yield from pool.map(partial(_ask_elsewhere, release.package, release.changed), jobs)
+
+
+def _ask_elsewhere(package: Path, changed: Mapping[str, ast.Module], job: Job) -> Settled:
+    return ask(job, ReleaseSource(package, OVERRIDES, changed) if changed else _unchanged(package))
 
 
 @cache
 def _unchanged(package: Path) -> ReleaseSource:
+    # What is parsed and compiled of a release is kept per process: its larger files take a second.
     return ReleaseSource(package, OVERRIDES)
-
-
-def _map(
-    run: Callable[[Job], Sequence[Piece]], jobs: Sequence[Job], workers: int
-) -> Iterator[Sequence[Piece]]:
-    if workers == 1:
-        yield from map(run, jobs)
-        return
-    with worker_processes(workers) as pool:
-        yield from pool.map(run, jobs)
 
 
 def _aggregate(pieces: Iterable[Piece], target: SourceTarget) -> Iterator[SourceResult]:

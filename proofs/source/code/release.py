@@ -16,14 +16,16 @@ import __future__
 
 import ast
 import builtins
+import hashlib
 import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import MethodType
+from types import CodeType, MethodType
 from typing import Any
 
 from impl.vllm.launch.source import parsed
+from proofs.source.code.reads import Read, Reads
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
 
@@ -58,12 +60,49 @@ but those that numpy needs."""
 _ANNOTATIONS_STAY_TEXT = __future__.annotations.compiler_flag
 
 
+class _Parsed:
+    """The files of a package, each parsed once, and what was compiled of them so far."""
+
+    def __init__(self) -> None:
+        self._trees: dict[Path, ast.Module] = {}
+        # The nodes are kept, so that their identifiers stay their own.
+        self._code: dict[int, tuple[ast.stmt, CodeType]] = {}
+        self._digests: dict[int, tuple[ast.stmt, str]] = {}
+
+    def tree(self, path: Path) -> ast.Module:
+        """A file's syntax tree.
+
+        Raises:
+            InputError: there is no such file, or it does not parse.
+        """
+        if path not in self._trees:
+            self._trees[path] = parsed(path)
+        return self._trees[path]
+
+    def code(self, node: ast.stmt, name: str) -> CodeType:
+        """A definition, compiled for the module of that name."""
+        if id(node) not in self._code:
+            module = ast.Module([node], [])
+            code = compile(module, name, "exec", flags=_ANNOTATIONS_STAY_TEXT, dont_inherit=True)
+            self._code[id(node)] = (node, code)
+        return self._code[id(node)][1]
+
+    def digest(self, node: ast.stmt) -> str:
+        """A digest of a definition's text, without comments and line numbers."""
+        if id(node) not in self._digests:
+            digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
+            self._digests[id(node)] = (node, digest)
+        return self._digests[id(node)][1]
+
+
 class ReleaseSource:
     """The files of one release.
 
     Args:
         overrides: replacements by name, in force in every module.
         changed: syntax trees to use instead of a file's own, by module name (for mutants).
+        reads: is told of everything that is looked up.
+        known: what was parsed and compiled for another one of the same package.
 
     Raises:
         InputError: the folder is not a vLLM package.
@@ -74,6 +113,8 @@ class ReleaseSource:
         package: Path,
         overrides: Mapping[str, object],
         changed: Mapping[str, ast.Module] | None = None,
+        reads: Reads | None = None,
+        known: _Parsed | None = None,
     ) -> None:
         if not (package / "v1" / "core").is_dir():
             raise InputError(
@@ -83,32 +124,32 @@ class ReleaseSource:
         self.package = package
         self.overrides = dict(overrides)
         self.changed = dict(changed or {})
+        self.reads = Reads() if reads is None else reads
+        self.parsed = _Parsed() if known is None else known
         self._modules: dict[str, SourceModule] = {}
         self._variants: dict[frozenset[str], ReleaseSource] = {}
 
     def with_change(self, module: str, tree: ast.Module) -> ReleaseSource:
         """The same release with one module's tree replaced; no file is parsed again."""
-        changed = {**self._trees(), module: tree}
-        return ReleaseSource(self.package, self.overrides, changed)
+        changed = {**self.changed, module: tree}
+        return ReleaseSource(self.package, self.overrides, changed, known=self.parsed)
 
     def with_overrides(self, more: Mapping[str, object]) -> ReleaseSource:
         """The same release with more replaced; made once, and no file is parsed again."""
         key = frozenset(more)
         if key not in self._variants:
             self._variants[key] = ReleaseSource(
-                self.package, {**self.overrides, **more}, self._trees()
+                self.package, {**self.overrides, **more}, self.changed, self.reads, self.parsed
             )
         return self._variants[key]
 
-    def _trees(self) -> dict[str, ast.Module]:
-        """Every syntax tree that is known: those given, and those parsed here or in a variant."""
-        trees = dict(self.changed)
-        for variant in self._variants.values():
-            trees = variant._trees() | trees
-        return {name: module.syntax for name, module in self._modules.items()} | trees
+    def watched(self, reads: Reads) -> ReleaseSource:
+        """The same release as nothing has looked at it yet, for one question; parsed once."""
+        return ReleaseSource(self.package, self.overrides, self.changed, reads, self.parsed)
 
     def has_module(self, name: str) -> bool:
         """Whether the release has the module."""
+        self.reads.add("module", name)
         return self._path(name).is_file()
 
     def tree(self, name: str) -> ast.Module:
@@ -117,15 +158,29 @@ class ReleaseSource:
         Raises:
             InputError: the release has no such module, or it does not parse.
         """
-        if name in self.changed:
-            return self.changed[name]
-        return parsed(self._path(name))
+        return self.changed[name] if name in self.changed else self.parsed.tree(self._path(name))
 
     def module(self, name: str) -> SourceModule:
         """The module, parsed once."""
         if name not in self._modules:
             self._modules[name] = SourceModule(self, name)
         return self._modules[name]
+
+    def digest_of(self, read: Read) -> str:
+        """What the release has where something was read: a digest of it, or words for none."""
+        kind, name, *names = read
+        if not self.has_module(name):
+            return "no such module"
+        if kind == "module":
+            return "a module"
+        try:
+            module = self.module(name)
+        except InputError:
+            return "not readable"
+        if kind == "name":
+            return module.digest_of_name(*names)
+        class_name, function = names
+        return module.digest_of_definition(class_name or None, function)
 
     def _path(self, name: str) -> Path:
         parts = name.split(".")[1:]
@@ -166,13 +221,25 @@ class SourceModule:
         """
         if name in self._release.overrides:
             return self._release.overrides[name]
+        self._release.reads.add("name", self.name, name)
+        match self._found(name):
+            case ast.stmt() as statement:
+                return self._execute(statement, name)
+            case (origin, None):
+                return self._import(origin)
+            case (origin, str(attribute)):
+                return self._import_from(origin, attribute)
+        raise NotModelled(f"{self.name} uses the name {name}, which is not modelled")
+
+    def _found(self, name: str) -> ast.stmt | tuple[str, str | None] | None:
+        """The statement that defines a name, or the module and the name in it of its import."""
         # The last definition at the top level is the one that stands when the module has run.
         for statement in reversed(self.syntax.body):
             match statement:
                 case ast.FunctionDef(name=found) | ast.ClassDef(name=found) if found == name:
-                    return self._execute(statement, name)
+                    return statement
                 case ast.Assign(targets=[ast.Name(id=found)]) if found == name:
-                    return self._execute(statement, name)
+                    return statement
                 case _:
                     pass
         for node in ast.walk(self.syntax):
@@ -180,14 +247,24 @@ class SourceModule:
                 case ast.Import(names=aliases):
                     for alias in aliases:
                         if (alias.asname or alias.name) == name:
-                            return self._import(alias.name)
+                            return alias.name, None
                 case ast.ImportFrom(module=str(origin), names=aliases, level=0):
                     for alias in aliases:
                         if (alias.asname or alias.name) == name:
-                            return self._import_from(origin, alias.name)
+                            return origin, alias.name
                 case _:
                     pass
-        raise NotModelled(f"{self.name} uses the name {name}, which is not modelled")
+        return None
+
+    def digest_of_name(self, name: str) -> str:
+        """A digest of what a name stands for in the module."""
+        found = self._found(name)
+        return self._release.parsed.digest(found) if isinstance(found, ast.stmt) else repr(found)
+
+    def digest_of_definition(self, class_name: str | None, function: str) -> str:
+        """A digest of a function, or of a method of a class."""
+        found = self.definition(class_name, function)
+        return "absent" if found is None else self._release.parsed.digest(found)
 
     def value(self, name: str) -> Any:
         """The value of a module-level name, the same object each time: two enums never compare.
@@ -199,6 +276,7 @@ class SourceModule:
 
     def definition(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
         """Syntax tree of a function, or of a method of a class, if the module has it."""
+        self._release.reads.add("definition", self.name, class_name or "", function)
         body = self.syntax.body
         if class_name is not None:
             found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == class_name]
@@ -243,8 +321,7 @@ class SourceModule:
             # The body of a class looks its names up without asking for those that are missing.
             for used in _names_of_body(node) - _BUILTINS.keys():
                 self._names[used]
-        module = ast.Module([node], [])
-        code = compile(module, self.name, "exec", flags=_ANNOTATIONS_STAY_TEXT, dont_inherit=True)
+        code = self._release.parsed.code(node, self.name)
         place: dict[str, Any] = self._names if keep else {}
         exec(code, self._names, place)  # noqa: S102 - the source under proof is what we run
         return place[name]
