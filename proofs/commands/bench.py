@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -25,7 +24,7 @@ from proofs.commands.options import (
     target_options,
     tensors_on,
 )
-from proofs.describe.visible import table_text
+from proofs.describe.tables import add_row, name, number, terminal_table, words
 from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.drive.memory import Held, held_after
 from proofs.jobs.ending import PlainGroup
@@ -120,7 +119,7 @@ def loop(
             details={
                 "machine": machine,
                 "measured": _to_json(measured),
-                "memory": [asdict(one) for one in held],
+                "memory": [asdict(moment) for moment in held],
             },
             code=0,
         )
@@ -155,61 +154,56 @@ def _processor() -> str:
 
 
 def _table(measured: Sequence[Measurement], what: str, machine: dict[str, str]) -> Table:
-    table = Table(
-        title=table_text(f"closed loop of {what}"),
-        caption=table_text(", ".join(f"{name} {value}" for name, value in machine.items())),
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE,
+    table = terminal_table(
+        name("mode"),
+        words("runner"),
+        *map(number, ("passes/s", "steps/s", "ratio", "by clock", "runs")),
+        title=f"closed loop of {what}",
+        caption=", ".join(f"{part} {value}" for part, value in machine.items()),
     )
-    table.add_column("mode", no_wrap=True)
-    table.add_column("runner")
-    for head in ("passes/s", "steps/s", "ratio", "by clock", "runs"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for one, ratio in _with_ratios(measured):
-        table.add_row(
-            one.mode,
-            one.runner,
-            f"{one.passes / one.cpu:,.0f}",
-            f"{one.steps / one.cpu:,.0f}",
+    for loop, ratio in _with_ratios(measured):
+        add_row(
+            table,
+            loop.mode,
+            loop.runner,
+            f"{loop.passes / loop.cpu:,.0f}",
+            f"{loop.steps / loop.cpu:,.0f}",
             f"{ratio:.2f}",
-            f"{one.passes / one.wall:,.0f}",
-            str(len(one.cpu_seconds)),
+            f"{loop.passes / loop.wall:,.0f}",
+            str(len(loop.cpu_seconds)),
         )
     return table
 
 
 def _with_ratios(measured: Sequence[Measurement]) -> list[tuple[Measurement, float]]:
     """Each measurement with its processor time in that of the plain loop on its runner."""
-    plain = {one.runner: one for one in measured if one.mode == PLAIN}
-    return [(one, one.times(plain[one.runner])) for one in measured]
+    plain = {loop.runner: loop for loop in measured if loop.mode == PLAIN}
+    return [(loop, loop.times(plain[loop.runner])) for loop in measured]
 
 
 def _memory_table(held: Sequence[Held]) -> Table:
-    table = Table(title="what the process holds", title_justify="left", box=box.SIMPLE)
-    table.add_column("after scenarios", no_wrap=True)
-    for one in held:
-        table.add_column(f"{one.num_scenarios:,}", justify="right")
-    table.add_row("resident MiB", *(f"{one.resident_bytes / 2**20:,.1f}" for one in held))
-    for name in held[0].objects:
-        table.add_row(f"live {name}", *(f"{one.objects[name]:,}" for one in held))
-    table.add_row("live objects", *(f"{one.num_objects:,}" for one in held))
+    moments = [number(f"{moment.num_scenarios:,}") for moment in held]
+    table = terminal_table(name("after scenarios"), *moments, title="what the process holds")
+    add_row(table, "resident MiB", *(f"{moment.resident_bytes / 2**20:,.1f}" for moment in held))
+    for kind in held[0].objects:
+        add_row(table, f"live {kind}", *(f"{moment.objects[kind]:,}" for moment in held))
+    add_row(table, "live objects", *(f"{moment.num_objects:,}" for moment in held))
     return table
 
 
 def _to_json(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
     return [
         {
-            "mode": one.mode,
-            "runner": one.runner,
-            "passes": one.passes,
-            "steps": one.steps,
-            "passes_per_second": round(one.passes / one.cpu, 1),
-            "steps_per_second": round(one.steps / one.cpu, 1),
-            "passes_per_second_by_the_clock": round(one.passes / one.wall, 1),
+            "mode": loop.mode,
+            "runner": loop.runner,
+            "passes": loop.passes,
+            "steps": loop.steps,
+            "passes_per_second": round(loop.passes / loop.cpu, 1),
+            "steps_per_second": round(loop.steps / loop.cpu, 1),
+            "passes_per_second_by_the_clock": round(loop.passes / loop.wall, 1),
             "ratio": round(ratio, 3),
-            "cpu_seconds": [round(seconds, 6) for seconds in one.cpu_seconds],
-            "wall_seconds": [round(seconds, 6) for seconds in one.wall_seconds],
+            "cpu_seconds": [round(seconds, 6) for seconds in loop.cpu_seconds],
+            "wall_seconds": [round(seconds, 6) for seconds in loop.wall_seconds],
         }
-        for one, ratio in _with_ratios(measured)
+        for loop, ratio in _with_ratios(measured)
     ]

@@ -23,8 +23,8 @@ from proofs.results.document import results_of
 from proofs.results.publish import MachineFiles, publish
 from proofs.run.targets import NamedTargets
 from proofs.search.functions.check import run_check
+from proofs.search.functions.check_text import checked_functions, print_report
 from proofs.search.functions.parts import CheckedPart
-from proofs.search.functions.present import checked_functions, print_report
 from proofs.search.functions.results import (
     ALL_PARTS,
     DEFAULT_EXAMPLES,

@@ -11,17 +11,17 @@ from proofs.drive.origin import Origin, vllm_origin
 from proofs.jobs.terminal import interrupts, progress_bar
 from proofs.releases.against import code_against, load_earlier
 from proofs.releases.search import VllmReport, check_vllms
-from proofs.releases.vllm_present import checked_vllm, print_patches, print_vllm_report
+from proofs.releases.vllm_text import checked_vllm, print_patches, print_vllm_report
 from proofs.results.document import results_of
 from proofs.results.publish import MachineFiles, publish
 from proofs.run.targets import NamedTargets, VllmName, compared_with
-from proofs.search.runs.present import checked_runs, print_loop_report, search_settings
 from proofs.search.runs.results import (
     DEFAULT_EXAMPLES,
     LoopCheckSettings,
     Mode,
 )
 from proofs.search.runs.search import run_loop_check
+from proofs.search.runs.search_text import checked_runs, print_loop_report, search_settings
 from spec.errors import InputError
 from spec.verdict import INTERRUPTED_EXIT_CODE, USAGE_EXIT_CODE, Verdict, exit_code
 

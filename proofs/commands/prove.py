@@ -26,8 +26,8 @@ from proofs.source.check import MAX_FEATURES, SourceReport, check_source
 from proofs.source.passes.run_claims import RULES as RUN_RULES
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS
-from proofs.source.present import checked_source, print_source_report
 from proofs.source.scenario_files import replay_commands, write_scenarios
+from proofs.source.source_text import checked_source, print_source_report
 from proofs.theorems.prove import prove_options, run
 from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError

@@ -22,7 +22,7 @@ from proofs.describe.words import counted
 from proofs.drive.documents import AnyDocument, kind_of, load_document, run_document
 from proofs.drive.replay import Replayed, RunnerChoice, gone, runners_of
 from proofs.jobs.ending import PlainCommand
-from proofs.releases.replay_present import (
+from proofs.releases.replay_text import (
     any_finding_to_json,
     broken_assumptions,
     checked_replay,

@@ -24,7 +24,7 @@ from proofs.drive.examples import Replay
 from proofs.drive.recorded_findings import recorded_findings
 from proofs.drive.replay import RunnerChoice, runners_of
 from proofs.jobs.ending import PlainCommand
-from proofs.releases.replay_present import checked_replay, print_replayed
+from proofs.releases.replay_text import checked_replay, print_replayed
 from proofs.report.near.comparison import compare
 from proofs.results.document import Results, results_of
 from proofs.results.outcome import Checked

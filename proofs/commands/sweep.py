@@ -25,7 +25,7 @@ from proofs.releases.sweep import (
     sweep_vllm,
     with_deviations,
 )
-from proofs.releases.sweep_present import print_deviations, print_findings, print_sweep
+from proofs.releases.sweep_text import print_deviations, print_findings, print_sweep
 from proofs.results.code_digest import code_digest
 from proofs.results.document import dumps, load, results_of
 from proofs.results.outcome import Checked

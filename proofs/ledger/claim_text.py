@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from proofs.describe.tables import add_row, name, number, terminal_table, words
 from proofs.describe.words import describe_part
 from proofs.ledger.gaps import Gap
 from proofs.ledger.records import ROOMS, ClaimRecord, Ledger
@@ -39,11 +39,17 @@ def breaking_faults(record: ClaimRecord) -> tuple[str, ...]:
 
 def print_table(ledger: Ledger, console: Console) -> None:
     """One line for each claim."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("claim", "proved by", "checked on", "faults", "tests"):
-        table.add_column(title, no_wrap=title == "claim")
+    heads = (
+        name("claim"),
+        words("proved by"),
+        words("checked on"),
+        number("faults"),
+        number("tests"),
+    )
+    table = terminal_table(*heads)
     for record in ledger.claims:
-        table.add_row(
+        add_row(
+            table,
             record.id,
             proved_by(record, ledger),
             checked_on(record),

@@ -10,8 +10,8 @@ from typing import Any
 from impl.target import RUNNERS, Runner
 from proofs.drive.jobs import Behaviour
 from proofs.results.document import load
-from proofs.search.runs.present import search_code
 from proofs.search.runs.results import LoopCounterexample, LoopReport
+from proofs.search.runs.search_text import search_code
 from spec.errors import InputError
 from spec.record.compare import Difference, first_difference
 from spec.record.steps import Trace

@@ -23,9 +23,9 @@ from proofs.jobs.progress import ReportProgress
 from proofs.results.outcome import NOT_AVAILABLE, Checked, Outcome
 from proofs.results.violation import Violation, with_place
 from proofs.run.targets import VllmName
-from proofs.search.runs.present import checked_runs
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.search import run_loop_check
+from proofs.search.runs.search_text import checked_runs
 from spec.record.scenario import Scenario
 from spec.verdict import Verdict
 

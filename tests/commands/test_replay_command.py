@@ -17,7 +17,7 @@ from impl.tensors import TensorSettings
 from proofs.commands.main import main
 from proofs.drive.benchmark import benchmark_scenario
 from proofs.drive.replay import Replayed, agreement, gone, replay_loop
-from proofs.releases.replay_present import describe_finding
+from proofs.releases.replay_text import describe_finding
 from proofs.run.record import record
 from spec.claims.witnesses import FULL_CACHE
 from spec.errors import InputError

@@ -33,9 +33,9 @@ from proofs.results.publish import MachineFiles, publish
 from proofs.results.sarif import to_sarif
 from proofs.results.violation import Violation
 from proofs.search.functions.parts import CLAIMS_OF_PART
-from proofs.search.runs.present import checked_runs
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
+from proofs.search.runs.search_text import checked_runs
 from spec.claims.texts import LOOP_CLAIMS
 from spec.errors import InputError
 from spec.verdict import Verdict

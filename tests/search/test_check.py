@@ -19,10 +19,11 @@ from impl.targets.functions import ReferenceTarget
 from impl.tensors import TensorSettings
 from proofs.commands.check import check
 from proofs.results.outcome import Outcome
+from proofs.results.result_table import result_table
 from proofs.search.functions.check import run_check
+from proofs.search.functions.check_text import checked_functions
 from proofs.search.functions.parts import CLAIMS_OF_PART, WITHOUT, CheckedPart, findings_on
 from proofs.search.functions.premises import premise_happens
-from proofs.search.functions.present import _rich_table, checked_functions
 from proofs.search.functions.results import ALL_PARTS, CheckReport, CheckSettings
 from spec.claims.assumptions import assumption
 from spec.claims.texts import FUNCTION_CLAIMS
@@ -389,7 +390,7 @@ def test_the_table_on_a_terminal_shows_faults_and_readable_parts(width: int) -> 
     )
     console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as captured:
-        console.print(_rich_table(report.results, "title"))
+        console.print(result_table(report.results, "title"))
     text = captured.get()
     assert {finding.fingerprint for finding in report.findings} == {
         word for line in text.splitlines() if "REFUTED" in line for word in line.split()[-1:]
@@ -404,7 +405,7 @@ def test_the_table_on_a_terminal_holds_text_and_nothing_that_is_obeyed() -> None
     result = Outcome(name, name, Verdict.HELD, reason=name)
     console = Console(width=60, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as captured:
-        console.print(_rich_table([result], name))
+        console.print(result_table([result], name))
     text = captured.get()
     assert "::" not in text
     assert "##[" not in text

@@ -24,11 +24,11 @@ from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices
 from proofs.search.runs.draws import draw
 from proofs.search.runs.frame import LARGE, SMALL, Assumption
-from proofs.search.runs.present import print_loop_report
 from proofs.search.runs.reduce import reduce_scenario, size
 from proofs.search.runs.results import LoopCheckSettings
 from proofs.search.runs.scenarios import FAMILIES, families, large_scenarios, scenarios
 from proofs.search.runs.search import run_loop_check
+from proofs.search.runs.search_text import print_loop_report
 from proofs.search.two_phases import Limits
 from spec.errors import InputError
 from spec.record.config import EngineConfig

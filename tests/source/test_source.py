@@ -14,7 +14,7 @@ from proofs.commands.main import main
 from proofs.source.check import SourceReport, check_source
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
-from proofs.source.present import checked_source, print_source_report
+from proofs.source.source_text import checked_source, print_source_report
 from spec.errors import InputError
 from spec.functions.case_files import dumps, loads
 from spec.functions.cases import BookCase, BookOperation, FreeCase, GatherCase, WindowCase

@@ -34,16 +34,16 @@ from proofs.releases.against import (
 )
 from proofs.releases.search import VllmReport, check_vllms
 from proofs.releases.sweep import SweepJob, cells, deviations, searched, sweep_vllm
-from proofs.releases.vllm_present import checked_vllm, print_vllm_report
+from proofs.releases.vllm_text import checked_vllm, print_vllm_report
 from proofs.results.document import dumps, results_of
 from proofs.results.outcome import Checked
 from proofs.run.digest import digest
 from proofs.run.record import record
 from proofs.run.targets import NamedTargets, VllmName, named_vllms
 from proofs.search.runs.draws import draw
-from proofs.search.runs.present import search_settings
 from proofs.search.runs.results import LoopCheckSettings, LoopReport
 from proofs.search.runs.search import run_loop_check
+from proofs.search.runs.search_text import search_settings
 from spec.errors import InputError
 from spec.record.document import load
 from spec.record.scenario import Scenario

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from proofs.report.story.timeline import Bar, Lane, StepRow, Timeline
+from proofs.report.story.timeline import Bar, EntryState, Lane, StepRow, Timeline
+from spec.claims.parts import FREE_ROWS, FREEABLE_ROWS, PARTS
 from spec.record.run_findings import LoopFinding
+
+Numbers: TypeAlias = Mapping[str, object]
+"""What stands for the names in braces of :data:`spec.claims.parts.PARTS`."""
 
 ASKED_FOR = "asked for: "
 """Begins what a claim asks for, in the monitor's own words."""
@@ -29,10 +34,16 @@ def conditions_of(finding: LoopFinding, timeline: Timeline) -> tuple[Condition, 
     """
     row = timeline.rows[timeline.contradiction]
     assert isinstance(row, StepRow)
-    made = _BY_CLAIM.get(finding.claim)
-    found = () if made is None else made(finding, timeline, row)
-    if found:
-        return found
+    if finding.claim == "slots-conserved" and row.cache.drifted:
+        return _slots(timeline, row)
+    made = _NUMBERS.get(finding.claim)
+    numbers = None if made is None else made(finding, timeline, row)
+    if numbers is not None:
+        *premises, asked = (part.format_map(numbers) for part in PARTS[finding.claim])
+        return (
+            *(Condition(premise, holds=True) for premise in premises),
+            Condition(asked, holds=False),
+        )
     return (
         Condition(f"seen: {finding.observed}", holds=True),
         Condition(f"{ASKED_FOR}{finding.expected}", holds=False),
@@ -53,32 +64,22 @@ def _who(timeline: Timeline, request: int) -> str:
     return "the request" if alone else f"request {request}"
 
 
-def _stall(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
+def _standing(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers | None:
     if finding.request is None or finding.loop is None:
-        return ()
+        return None
     standing = {request: rest for request, *rest in row.standing}
     status, computed, tokens = standing.get(finding.request, ("", 0, 0))
-    return (
-        Condition("nothing is in flight", holds=True),
-        Condition("no event is still to come", holds=True),
-        Condition(
-            f"{_who(timeline, finding.request)} is {status} at {computed} of {tokens} tokens, "
-            "neither finished nor paused",
-            holds=True,
-        ),
-        Condition(f"pass {finding.loop[0]} changes the state", holds=False),
-    )
+    return {
+        "request": _who(timeline, finding.request),
+        "status": status,
+        "computed": computed,
+        "tokens": tokens,
+        "first": finding.loop[0],
+    }
 
 
-def _thrash(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    if finding.loop is None:
-        return ()
-    first, last = finding.loop
-    return (
-        Condition(f"no event comes in passes {first} to {last}", holds=True),
-        Condition("no request gets further in them than it ever was", holds=True),
-        Condition(f"the state after pass {last} is not the one before pass {first}", holds=False),
-    )
+def _turning(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers | None:
+    return None if finding.loop is None else dict(zip(("first", "last"), finding.loop, strict=True))
 
 
 def _place(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Lane, Bar, str] | None:
@@ -90,107 +91,72 @@ def _place(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Lane
     return None if bar is None else (lane, bar, timeline.entries[bar.entry].letter)
 
 
-def _boundary(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
+def _read(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers | None:
     place = _place(finding, timeline, row)
     if place is None:
-        return ()
+        return None
     lane, bar, letter = place
-    if lane.drafter is None:
-        return ()
-    offset, (start, end) = bar.span[0], lane.processed
-    test = f"offset {offset} >= computed {start} + scheduled {end - start}"
-    reads = f"{letter} has a row in the drafter's window [{lane.drafter[0]},{lane.drafter[1]})"
-    if finding.claim == "boundary-miss-tolerated":
-        return (
-            Condition(reads, holds=True),
-            Condition(f"{letter} is not on the worker", holds=True),
-            Condition(f"{letter} begins at or past the processed end: {test}", holds=True),
-            Condition("the gather skips it and raises nothing", holds=False),
-        )
-    return (
-        Condition(reads, holds=True),
-        Condition(
-            f"{letter} is on the worker, or begins at or past the processed end: {test}",
-            holds=False,
-        ),
-    )
+    (start, end), (offset, feature_end) = lane.processed, bar.span
+    return {
+        "feature": letter,
+        "target": _window(start, end),
+        "start": start,
+        "end": end,
+        "offset": offset,
+        "feature_end": feature_end,
+    }
 
 
-def _target(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    place = _place(finding, timeline, row)
-    if place is None:
-        return ()
-    lane, _, letter = place
-    start, end = lane.processed
-    return (
-        Condition(f"{letter} has a row in the target's window [{start},{end})", holds=True),
-        Condition(f"{letter} is on the worker", holds=False),
-    )
+def _read_ahead(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers | None:
+    place, read = _place(finding, timeline, row), _read(finding, timeline, row)
+    if place is None or read is None or place[0].drafter is None:
+        return None
+    start, end = place[0].processed
+    boundary = f"offset {read['offset']} >= computed {start} + scheduled {end - start}"
+    return {**read, "drafter": _window(*place[0].drafter), "boundary": boundary}
 
 
-def _slots(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
+def _window(start: int, end: int) -> str:
+    return f"[{start},{end})"
+
+
+def _on_worker(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers | None:
     cache = row.cache
-    if not cache.drifted:
-        return ()
-    parts = [
-        f"{timeline.entries[state.entry].letter} {state.rows}"
-        for state in cache.entries
-        if state.state in ("referenced", "freeable")
-    ]
-    told = f"the book holds {', '.join(parts)} (rows)" if parts else "the book holds no entry"
-    held = Condition(told, holds=True)
-    if cache.num_free != cache.size - cache.num_taken:
-        asked = (
-            f"free rows = size {cache.size} - taken {cache.num_taken}; the book counts "
-            f"{cache.num_free}"
-        )
-    else:
-        asked = f"free or freeable rows = {cache.true_room}; the book counts {cache.room}"
-    return held, Condition(asked, holds=False)
+    return {
+        "entries": _entries(timeline, [state for state in cache.entries if state.resident]),
+        "on_worker": cache.num_on_worker,
+        "size": cache.size,
+    }
 
 
-def _bounded(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
+def _entries(timeline: Timeline, states: Iterable[EntryState]) -> str:
+    """Each entry with its rows."""
+    return ", ".join(f"{timeline.entries[state.entry].letter} {state.rows}" for state in states)
+
+
+def _slots(timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
     cache = row.cache
-    parts = [
-        f"{timeline.entries[state.entry].letter} {state.rows}"
-        for state in cache.entries
-        if state.resident
-    ]
-    return (
-        Condition(f"the worker holds {', '.join(parts)} (rows)", holds=True),
-        Condition(f"rows held {cache.num_on_worker} <= cache size {cache.size}", holds=False),
+    in_book = [state for state in cache.entries if state.state in ("referenced", "freeable")]
+    entries = _entries(timeline, in_book)
+    seen = f"the book holds {entries} (rows)" if entries else "the book holds no entry"
+    is_free_off = cache.num_free != cache.size - cache.num_taken
+    asked = (FREE_ROWS if is_free_off else FREEABLE_ROWS).format(
+        size=cache.size,
+        taken=cache.num_taken,
+        free=cache.num_free,
+        true_room=cache.true_room,
+        room=cache.room,
     )
+    return Condition(seen, holds=True), Condition(asked, holds=False)
 
 
-def _whole(finding: LoopFinding, timeline: Timeline, row: StepRow) -> tuple[Condition, ...]:
-    place = _place(finding, timeline, row)
-    if place is None:
-        return ()
-    lane, bar, letter = place
-    start, end = lane.processed
-    return (
-        Condition("items are not to be split", holds=True),
-        Condition(
-            f"the range starts at or before {letter}: start {start} <= offset {bar.span[0]}",
-            holds=True,
-        ),
-        Condition(
-            f"it does not end inside {letter}: end {end} <= offset {bar.span[0]} or end {end} >= "
-            f"the item's end {bar.span[1]}",
-            holds=False,
-        ),
-    )
-
-
-_Made = Callable[[LoopFinding, Timeline, StepRow], tuple[Condition, ...]]
-
-_BY_CLAIM: dict[str, _Made] = {
-    "no-stall": _stall,
-    "no-thrash": _thrash,
-    "boundary-miss-tolerated": _boundary,
-    "drafter-resident-or-boundary": _boundary,
-    "target-resident": _target,
-    "slots-conserved": _slots,
-    "worker-bounded": _bounded,
-    "item-whole": _whole,
+_NUMBERS: dict[str, Callable[[LoopFinding, Timeline, StepRow], Numbers | None]] = {
+    "no-stall": _standing,
+    "no-thrash": _turning,
+    "boundary-miss-tolerated": _read_ahead,
+    "drafter-resident-or-boundary": _read_ahead,
+    "target-resident": _read,
+    "worker-bounded": _on_worker,
+    "item-whole": _read,
 }
+"""Where the numbers of a claim's parts stand in a timeline; ``None`` where they are not shown."""

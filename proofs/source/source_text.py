@@ -1,4 +1,4 @@
-"""How the results on a release's source are shown: as lines in fixed columns, and as JSON."""
+"""Proofs of a release's source in words, and as files and other tools are told of them."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.drive.origin import vllm_origin
 from proofs.releases.against import Compared, behaviour_to_json
-from proofs.releases.replay_present import describe_step, shortened
+from proofs.releases.replay_text import describe_step, shortened
 from proofs.releases.search import VllmReport
 from proofs.results.outcome import Checked, Outcome
-from proofs.search.runs.present import checked_runs, print_loop_report
+from proofs.search.runs.search_text import checked_runs, print_loop_report
 from spec.verdict import Verdict
 
 

@@ -1,4 +1,4 @@
-"""How the results of a search over whole runs are shown: tables, a few lines each, and JSON."""
+"""A search over whole runs in words, and as files and other tools are told of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from proofs.describe.visible import print_lines
 from proofs.describe.words import counted
 from proofs.results.code_digest import code_digest
 from proofs.results.outcome import Checked
+from proofs.results.result_table import print_results, summary
 from proofs.results.violation import of_loop
-from proofs.search.functions.present import print_results, summary
 from proofs.search.runs.results import LoopCheckSettings, LoopCounterexample, LoopReport
 from spec.verdict import Verdict
 

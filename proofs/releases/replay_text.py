@@ -12,7 +12,7 @@ from proofs.drive.examples import Replay
 from proofs.drive.replay import Comparison, Replayed
 from proofs.results.outcome import Checked, Outcome
 from proofs.results.violation import Violation, of_function, of_loop
-from proofs.search.functions.present import print_finding
+from proofs.search.functions.check_text import print_finding
 from spec.claims.assumptions import assumption
 from spec.claims.texts import FUNCTION_CLAIMS, LOOP_CLAIMS
 from spec.functions.case_files import Document, finding_to_json
