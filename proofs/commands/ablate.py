@@ -109,15 +109,15 @@ def _prove_all(
     """Prove every theorem that an answer names; its verdict by name."""
     named = {
         theorem
-        for one in decided
-        for answer in (one.safety, one.progress)
+        for cell_decided in decided
+        for answer in (cell_decided.safety, cell_decided.progress)
         if isinstance(answer, Proof)
         for theorem in answer.theorems
-    } | {theorem for one in decided for theorem in one.dense_only}
-    known = {obligation.name: obligation for obligation in all_obligations()}
+    } | {theorem for cell_decided in decided for theorem in cell_decided.dense_only}
+    by_name = {obligation.name: obligation for obligation in all_obligations()}
     verdicts = {}
     for number, name in enumerate(sorted(named)):
         if report_progress is not None:
             report_progress("theorems", number, len(named))
-        verdicts[name] = prove(known[name]).verdict
+        verdicts[name] = prove(by_name[name]).verdict
     return verdicts

@@ -88,7 +88,7 @@ def loop(
     """
     files.require_writable()
     tensors = tensors_on(device)
-    choice = targets.one()
+    choice = targets.single()
     named = choice.vllm()
     target: Target
     if named is None:

@@ -106,7 +106,7 @@ def check(
     nothing could be run, 2 for wrong input and 130 after Ctrl-C.
     """
     _refuse_contradictions(targets, level, against, mode, examples, minutes)
-    choice = None if level == "loop" else targets.one()
+    choice = None if level == "loop" else targets.single()
     files.require_writable()
     wanted = claim_ids(claims)
     if level == "loop":

@@ -81,7 +81,7 @@ def check_runs(
             can be searched.
     """
     if targets.name == "reference":
-        return _check_reference(targets.one().faults, settings, files)
+        return _check_reference(targets.single().faults, settings, files)
     earlier = None if against is None else compared_with(against, targets.scheduler_class)
     if isinstance(earlier, Path) and not load_earlier(earlier).is_of_this_code:
         print_lines(

@@ -221,12 +221,12 @@ def parts_of_claims(claims: Sequence[str]) -> tuple[str, ...]:
     """
     parts = tuple(part for part, asked in _ON_PASSES.items() if set(claims) & set(asked))
     of_parts = {claim for part in ALL_PARTS for claim in CheckSettings().claims_of(part)}
-    known = of_parts.union(*_ON_PASSES.values())
+    claims_of_parts = of_parts.union(*_ON_PASSES.values())
     settings = CheckSettings(claims=tuple(claims))
     of_functions = tuple(part for part in settings.parts if settings.claims_of(part))
     for claim in claims:
-        if claim not in known:
-            accepted = ", ".join(sorted(known))
+        if claim not in claims_of_parts:
+            accepted = ", ".join(sorted(claims_of_parts))
             what = "no source proof is about" if claim in LOOP_CLAIMS else "unknown"
             raise InputError(f"{what} claim {claim!r}; known claims: {accepted}")
     return (*of_functions, *parts)

@@ -86,7 +86,7 @@ def replay(
     Exits 0 when all held, 1 when a claim is violated, 3 when the run was given up before it came to
     rest, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after Ctrl-C.
     """
-    choice = targets.one()
+    choice = targets.single()
     files.require_writable(trace_file, itf_file)
     document = load_document(file)
     settings = tensors_on(device)
@@ -102,13 +102,13 @@ def replay(
     target, replayed = replay.target, replay.replayed
     print_lines(f"{file}: {kind_of(document)} on {target}")
     print_broken_assumptions(document)
-    for one in replayed:
-        print_replayed(one)
+    for run in replayed:
+        print_replayed(run)
     for finding in gone(document, replayed):
         print_gone(finding)
     if show_relation:
-        for one in replayed:
-            _print_relation(one)
+        for run in replayed:
+            _print_relation(run)
     _write_traces(replayed, trace_file, itf_file)
     sections = []
     if files.folder is not None:
@@ -120,7 +120,7 @@ def replay(
         [checked_replay(replay)],
         settings={"file": str(file), "holds": kind_of(document)},
         details=_details(document, replayed, show_relation),
-        code=exit_code(one.verdict for one in replayed),
+        code=exit_code(run.verdict for run in replayed),
     )
     return publish(f"{kind_of(document)} on {target}", results, files, sections)
 
@@ -131,11 +131,11 @@ def _details(
     details: dict[str, object] = {
         "broken_assumptions": list(broken_assumptions(document)),
         "gone": [any_finding_to_json(finding) for finding in gone(document, replayed)],
-        "runs": {one.part: run_to_json(one) for one in replayed if one.trace is not None},
+        "runs": {run.part: run_to_json(run) for run in replayed if run.trace is not None},
     }
     if show_relation:
         details["relation"] = {
-            one.part: _relation_to_json(one.trace) for one in replayed if one.trace is not None
+            run.part: _relation_to_json(run.trace) for run in replayed if run.trace is not None
         }
     return details
 
@@ -143,14 +143,14 @@ def _details(
 def _write_traces(
     replayed: Sequence[Replayed], trace_file: Path | None, itf_file: Path | None
 ) -> None:
-    for one in replayed:
-        if one.trace is None:
+    for run in replayed:
+        if run.trace is None:
             continue
-        findings = [found for found in one.findings if isinstance(found, LoopFinding)]
+        findings = [found for found in run.findings if isinstance(found, LoopFinding)]
         if trace_file is not None:
-            write_atomically(trace_file, loop_files.dumps_trace(one.trace, findings))
+            write_atomically(trace_file, loop_files.dumps_trace(run.trace, findings))
         if itf_file is not None:
-            write_atomically(itf_file, json.dumps(to_itf(one.trace)) + "\n")
+            write_atomically(itf_file, json.dumps(to_itf(run.trace)) + "\n")
 
 
 def _print_relation(replayed: Replayed) -> None:
@@ -168,26 +168,26 @@ def _print_relation(replayed: Replayed) -> None:
         )
         return
     print_lines(f"{replayed.part}: outside the proof: {counted(len(outside), 'difference')}")
-    for one in outside:
-        print_lines(f"  {one.describe()}")
+    for step in outside:
+        print_lines(f"  {step.describe()}")
 
 
 def _relation_to_json(trace: Trace) -> dict[str, Any]:
     """The steps of a run that lie outside the proof, as JSON."""
     return {
         "not_covered": why_not_covered(trace.scenario),
-        "outside": [_outside_to_json(one) for one in outside_the_proof(trace)],
+        "outside": [_outside_to_json(step) for step in outside_the_proof(trace)],
     }
 
 
-def _outside_to_json(one: OutsideStep) -> dict[str, Any]:
+def _outside_to_json(step: OutsideStep) -> dict[str, Any]:
     return {
-        "step": one.step,
-        "place": one.place,
-        "request": one.request,
-        "feature": one.feature,
-        "transition": one.taken.transition,
-        "told": dict(one.taken.told),
-        "conjunct": one.conjunct,
-        "text": one.describe(),
+        "step": step.step,
+        "place": step.place,
+        "request": step.request,
+        "feature": step.feature,
+        "transition": step.taken.transition,
+        "arguments": dict(step.taken.arguments),
+        "conjunct": step.conjunct,
+        "text": step.describe(),
     }

@@ -111,7 +111,7 @@ def report(
         "replay",
         _checked(replays),
         settings={"file": str(paths[0])},
-        code=exit_code(one.verdict for replay in replays for one in replay.replayed),
+        code=exit_code(run.verdict for replay in replays for run in replay.replayed),
     )
     return publish(f"report on {paths[0].name}", results, files, sections)
 

@@ -139,7 +139,7 @@ def sweep(
     for name in order:
         if name not in entries and name not in unfinished:
             unfinished[name] = "interrupted"
-    found = [one for entry in done for one in deviations(recorded, entry)]
+    found = [deviation for entry in done for deviation in deviations(recorded, entry)]
     print_sweep(done)
     print_findings(done)
     print_deviations(recorded, done, found)
@@ -156,7 +156,9 @@ def sweep(
     code = _code(recorded, done, found, bool(unfinished) or not all_again)
     if was_interrupted:
         code = INTERRUPTED_EXIT_CODE
-    _keep(files.json, about, {**kept, **{one.target: one for one in checked}}, code)
+    _keep(
+        files.json, about, {**kept, **{deviation.target: deviation for deviation in checked}}, code
+    )
     results = results_of("sweep", checked, settings=about, code=code)
     publish("a sweep over releases", results, replace(files, json=None), sections)
     for name, reason in unfinished.items():
@@ -178,9 +180,11 @@ def _code(
         found: what deviates from the record.
         has_errors: whether a release could not be run, or a violation did not show again.
     """
-    verdicts = [one.verdict for one in found]
+    verdicts = [deviation.verdict for deviation in found]
     for entry in done:
-        verdicts += [one.verdict for one in searched(entry) if one.verdict is not None]
+        verdicts += [
+            deviation.verdict for deviation in searched(entry) if deviation.verdict is not None
+        ]
         if any(fault.expected(entry.release) is not None for fault in recorded.index.faults):
             verdicts.append(Verdict.HELD)  # The record says something of it, and was put to test.
     if has_errors:

@@ -42,35 +42,37 @@ def report_cells(decided: Sequence[Decided], folder: Path) -> list[str]:
         by_run.setdefault(shown, []).append((cell, tolerates))
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
-    for shown, its in by_run.items():
-        example = _example(*its[0], shown)
+    for shown, pairs in by_run.items():
+        example = _example(*pairs[0], shown)
         # Cells may have runs of their own for one fault; the first is shown.
         key = example.finding.fingerprint
-        known = examples.setdefault(key, example)
-        told = _told(example, [cell for cell, _ in its], is_shown=known is example)
-        evidence[key] = Evidence((*evidence.get(key, NO_EVIDENCE).shown, *told))
+        reported = examples.setdefault(key, example)
+        remarks = _remarks(example, [cell for cell, _ in pairs], is_shown=reported is example)
+        evidence[key] = Evidence((*evidence.get(key, NO_EVIDENCE).shown, *remarks))
     origin = Origin("the reference with guards of the matrix", recorded=True)
     written = written_runs(list(examples.values()), origin, None, folder, evidence=evidence)
     return finish(written, origin, folder)
 
 
-def _told(example: LoopCounterexample, its: Sequence[Cell], *, is_shown: bool) -> tuple[str, ...]:
+def _remarks(
+    example: LoopCounterexample, cells: Sequence[Cell], *, is_shown: bool
+) -> tuple[str, ...]:
     """In which cells the model found a run, and how the run that is shown is made again."""
     columns: dict[str, dict[str, None]] = {}
-    for cell in its:
+    for cell in cells:
         columns.setdefault(" ".join(row_of(cell)), {})[_column(cell)] = None
     rows = "; ".join(f"{row}, {' '.join(names)}" for row, names in columns.items())
     number = counted(sum(map(len, columns.values())), "cell")
     run = "this run" if is_shown else f"the run {describe_scenario(example.trace.scenario)}"
-    told = (
+    remarks = (
         f"The model found {run} in {number} of the matrix, and the reference repeats it: {rows} "
         "(margin, cut, reservation and tolerance, then ks:kg)"
     )
     if not is_shown:
-        return (told,)
-    return told, (
+        return (remarks,)
+    return remarks, (
         "The command below judges the recorded run again; "
-        f"`{_command(its[0])}` looks for it anew and runs it on the reference"
+        f"`{_command(cells[0])}` looks for it anew and runs it on the reference"
     )
 
 
@@ -91,12 +93,12 @@ def _column(cell: Cell) -> str:
 
 def _all_shown(decided: Sequence[Decided]) -> Iterator[tuple[Cell, bool, Shown]]:
     """Every counterexample, with whether its gather skips a boundary miss."""
-    for one in decided:
-        if isinstance(one.safety, Shown):
-            yield one.cell, one.cell.tolerates_boundary, one.safety
-        if isinstance(one.progress, Shown):
+    for answer in decided:
+        if isinstance(answer.safety, Shown):
+            yield answer.cell, answer.cell.tolerates_boundary, answer.safety
+        if isinstance(answer.progress, Shown):
             # A miss that raises would end the run before it stops.
-            yield one.cell, True, one.progress
+            yield answer.cell, True, answer.progress
 
 
 def _example(cell: Cell, tolerates_boundary: bool, shown: Shown) -> LoopCounterexample:
@@ -104,7 +106,9 @@ def _example(cell: Cell, tolerates_boundary: bool, shown: Shown) -> LoopCountere
         reference_of(cell, tolerates_boundary), shown.scenario, ("V2",), None, should_compare=False
     )
     found = judged.findings.get("V2", ())
-    finding = next((one for one in found if one.claim in AS_GOOD[shown.claim]), None)
+    finding = next(
+        (candidate for candidate in found if candidate.claim in AS_GOOD[shown.claim]), None
+    )
     if finding is None:
         raise DisagreementError(f"{cell}: the reference does not break {shown.claim}")
     trace = replace(judged.traces["V2"], target=_name(cell, tolerates_boundary))

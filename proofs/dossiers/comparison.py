@@ -75,10 +75,10 @@ def _run(
     max_passes: int,
 ) -> Trace:
     replay = run_document(scenario, choice, (runner,), settings, max_passes)
-    (one,) = replay.replayed
-    if one.trace is None:
-        raise InputError(f"{replay.target}: {one.reason}")
-    return one.trace
+    (run,) = replay.replayed
+    if run.trace is None:
+        raise InputError(f"{replay.target}: {run.reason}")
+    return run.trace
 
 
 def write_comparison(compared: Compared, folder: Path) -> int:

@@ -94,14 +94,14 @@ def report_targets(
     several = apart or len(targets) > 1
     sections: list[str] = []
     of_targets: list[tuple[str, Sequence[Written]]] = []
-    for one in targets:
-        name = folder_of(one.origin.target)
+    for target in targets:
+        name = folder_of(target.origin.target)
         place = folder / name if several else folder
         written = written_runs(
-            one.examples, one.origin, one.vllm, place, tensors=tensors, there=one.there
+            target.examples, target.origin, target.vllm, place, tensors=tensors, there=target.there
         )
-        old = {folder_name(e) for e in one.examples if e.finding.fingerprint in one.there}
-        sections += finish(written, one.origin, place, left_out=old)
+        old = {folder_name(e) for e in target.examples if e.finding.fingerprint in target.there}
+        sections += finish(written, target.origin, place, left_out=old)
         of_targets.append((name, written))
     if several:
         _write_overview(of_targets, folder)
@@ -111,9 +111,9 @@ def report_targets(
 def _write_overview(of_targets: Sequence[tuple[str, Sequence[Written]]], folder: Path) -> None:
     """Write the page over the violations of several targets."""
     written = [
-        replace(one, row=replace(one.row, folder=f"{name}/{one.row.folder}"))
-        for name, its in of_targets
-        for one in its
+        replace(report, row=replace(report.row, folder=f"{name}/{report.row.folder}"))
+        for name, of_target in of_targets
+        for report in of_target
     ]
     origin = Origin(counted(len(of_targets), "target"))
     print_lines(f"wrote {write_index(folder, written, origin)}")
@@ -166,7 +166,7 @@ def finish(
         InputError: the page cannot be written.
     """
     index = write_index(folder, written, origin)
-    paths = [*(path for one in written for path in one.paths), index]
+    paths = [*(path for report in written for path in report.paths), index]
     for path in paths:
         print_lines(f"wrote {path}")
     return [
@@ -196,19 +196,19 @@ def report_replays(
         by_target.setdefault(replay.target, []).append(replay)
     sections = []
     of_targets: list[tuple[str, Sequence[Written]]] = []
-    for target, its in by_target.items():
+    for target, runs in by_target.items():
         place = folder / folder_of(target) if len(by_target) > 1 else folder
-        origin = its[0].origin
-        written = _written_functions(its, place)
+        origin = runs[0].origin
+        written = _written_functions(runs, place)
         # One fault may show in several files.
         examples = {
             example.finding.fingerprint: example
-            for replay in reversed(its)
+            for replay in reversed(runs)
             for example in reversed(replay.examples)
         }
         if examples:
             in_order = list(examples.values())[::-1]
-            written += written_runs(in_order, origin, its[0].vllm, place, tensors=tensors)
+            written += written_runs(in_order, origin, runs[0].vllm, place, tensors=tensors)
         if written:
             sections += finish(written, origin, place)
             of_targets.append((folder_of(target), written))
@@ -227,8 +227,8 @@ def _written_functions(replays: Sequence[Replay], folder: Path) -> list[Written]
     findings = {
         (found.target, found.fingerprint): found
         for replay in replays
-        for one in replay.replayed
-        for found in one.findings
+        for run in replay.replayed
+        for found in run.findings
         if isinstance(found, Finding)
     }
     return write_function_reports(list(findings.values()), folder, replays[0].origin)

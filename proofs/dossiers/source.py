@@ -76,23 +76,25 @@ def report_source(report: SourceReport, source: Source, folder: Path) -> list[st
     """
     origin = vllm_origin(VllmName(source))
     refuted = [(r, r.finding) for r in report.results if r.finding is not None]
-    on_passes = [one for one in refuted if isinstance(one[1].case, (SchedulingCase, Scenario))]
+    on_passes = [pair for pair in refuted if isinstance(pair[1].case, (SchedulingCase, Scenario))]
     functions = [finding for result, finding in refuted if (result, finding) not in on_passes]
     written = write_function_reports(functions, folder, origin)
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
     found, was_interrupted = _drive(on_passes, source)
-    for one in found:
-        if not one.shown.is_done and was_interrupted:
+    for pair in found:
+        if not pair.shown.is_done and was_interrupted:
             continue
-        example = one.shown.example
+        example = pair.shown.example
         if example is not None:
             key = example.finding.fingerprint
             examples.setdefault(key, example)
-            known = evidence.get(key, NO_EVIDENCE)
-            evidence[key] = Evidence((*known.shown, *_evidence(one, example, known.shown)))
+            evidence_of_run = evidence.get(key, NO_EVIDENCE)
+            evidence[key] = Evidence(
+                (*evidence_of_run.shown, *_evidence(pair, example, evidence_of_run.shown))
+            )
         else:
-            written.append(_without_run(one, source, origin, folder))
+            written.append(_without_run(pair, source, origin, folder))
     runs = written_runs(
         list(examples.values()),
         origin,
@@ -118,15 +120,20 @@ def _drive(
     """
     likenesses = [_likenesses(finding) for _, finding in found]
     wanted = tuple(
-        Wanted(finding.claim, finding.mechanism, tuple(one.scenario for one in its), shrinks=True)
-        for (_, finding), its in zip(found, likenesses, strict=True)
+        Wanted(
+            finding.claim,
+            finding.mechanism,
+            tuple(likeness.scenario for likeness in likely),
+            shrinks=True,
+        )
+        for (_, finding), likely in zip(found, likenesses, strict=True)
     )
     with progress_bar() as report_progress, interrupts() as interrupted:
         shown = driven(DriveJob(VllmName(source), wanted), report_progress, interrupted)
         was_interrupted = interrupted()
     done = [
-        _Driven(result, finding, its, one)
-        for (result, finding), its, one in zip(found, likenesses, shown, strict=True)
+        _Driven(result, finding, likely, likeness)
+        for (result, finding), likely, likeness in zip(found, likenesses, shown, strict=True)
     ]
     return done, was_interrupted
 
@@ -138,26 +145,28 @@ def _likenesses(finding: Finding) -> tuple[Likeness, ...]:
     return runs_like(finding.case)
 
 
-def _evidence(one: _Driven, example: LoopCounterexample, known: Sequence[str]) -> tuple[str, ...]:
+def _evidence(
+    driven: _Driven, example: LoopCounterexample, reported: Sequence[str]
+) -> tuple[str, ...]:
     """How the proof came to a run, and where the run is not the proof's own case."""
-    told = (_told(one.result, one.finding), *_otherwise(one.finding, example))
-    if known:
-        return told
-    likeness = one.likenesses[one.shown.index]
+    remarks = (_remark(driven.result, driven.finding), *_otherwise(driven.finding, example))
+    if reported:
+        return remarks
+    likeness = driven.likenesses[driven.shown.index]
     way = "" if not likeness.differs else f" ({'; '.join(likeness.differs)})"
     if example.trace.scenario == likeness.scenario:
         run = f"This run is a scenario that brings the engine there{way}"
-        if likeness.scenario == one.finding.case:
+        if likeness.scenario == driven.finding.case:
             run = "This run is that very scenario on the engine"
     else:
         began = f"A scenario brought the engine there{way}"
-        if likeness.scenario == one.finding.case:
+        if likeness.scenario == driven.finding.case:
             began = "The engine breaks it in that very scenario"
         run = (
             f"{began}, which was then made smaller for as long as the engine broke the claim in "
             "the way that this run shows: it is what is left of it"
         )
-    return (*told, run)
+    return (*remarks, run)
 
 
 def _otherwise(finding: Finding, example: LoopCounterexample) -> tuple[str, ...]:
@@ -165,13 +174,13 @@ def _otherwise(finding: Finding, example: LoopCounterexample) -> tuple[str, ...]
     shown = example.finding.mechanism
     if shown == finding.mechanism:
         return ()
-    told = f"on the engine, {shown}; in the proof, {finding.mechanism}"
+    remark = f"on the engine, {shown}; in the proof, {finding.mechanism}"
     if isinstance(finding.case, Scenario):
-        return (f"The engine breaks the claim in another way than the proof's run: {told}",)
-    return (f"Case and run are told in words of their own, and may be two faults: {told}",)
+        return (f"The engine breaks the claim in another way than the proof's run: {remark}",)
+    return (f"Case and run are told in words of their own, and may be two faults: {remark}",)
 
 
-def _told(result: SourceResult, finding: Finding) -> str:
+def _remark(result: SourceResult, finding: Finding) -> str:
     """That a proof of the source refutes the claim, and on what."""
     return (
         f"The proof of the release's source refutes the claim ({describe_part(result.part)}): both "
@@ -179,9 +188,9 @@ def _told(result: SourceResult, finding: Finding) -> str:
     )
 
 
-def _without_run(one: _Driven, source: Source, origin: Origin, folder: Path) -> Written:
+def _without_run(driven: _Driven, source: Source, origin: Origin, folder: Path) -> Written:
     """The report on what no run of the engine shows."""
-    result, finding, why = one.result, one.finding, one.why_not
+    result, finding, why = driven.result, driven.finding, driven.why_not
     if isinstance(finding.case, Scenario):
         try:
             example = source_run(source, finding)
@@ -198,7 +207,9 @@ def _without_run(one: _Driven, source: Source, origin: Origin, folder: Path) -> 
                 by_source_proof=True,
             )
             not_shown = (f"That the engine of {source.name} does the same: {why}",)
-            known = {example.finding.fingerprint: Evidence((_told(result, finding),), not_shown)}
-            (written,) = written_runs([example], own, None, folder, evidence=known)
+            evidence = {
+                example.finding.fingerprint: Evidence((_remark(result, finding),), not_shown)
+            }
+            (written,) = written_runs([example], own, None, folder, evidence=evidence)
             return written
     return write_pass_report(finding, result.part, result.assumptions, why, origin, folder)

@@ -65,22 +65,22 @@ def report_stops(
     examples: dict[str, LoopCounterexample] = {}
     evidence: dict[str, Evidence] = {}
     is_shown = True
-    for (stop, scenario), one in zip(runs, shown, strict=True):
-        if one.example is None:
-            _refuse_unrun(vllm, one)
+    for (stop, scenario), example in zip(runs, shown, strict=True):
+        if example.example is None:
+            _refuse_unrun(vllm, example)
             is_shown = False
-            print_lines(f"{Verdict.ERROR.name} {_unlike(vllm, stop, one)}", err=True)
+            print_lines(f"{Verdict.ERROR.name} {_unlike(vllm, stop, example)}", err=True)
             continue
-        key = one.example.finding.fingerprint
+        key = example.example.finding.fingerprint
         run = "this run" if key not in examples else "another run that stops in the same way"
-        examples.setdefault(key, one.example)
-        known = evidence.get(key, NO_EVIDENCE).shown
+        examples.setdefault(key, example.example)
+        remarks = evidence.get(key, NO_EVIDENCE).shown
         said = (
             f"By theorem these settings can stall ({', '.join(stop.theorems)}): "
             f"{stop.sentence.rstrip('.')}; {run} is its smallest prompt, "
             f"{describe_scenario(scenario)}"
         )
-        evidence[key] = Evidence((*known, said))
+        evidence[key] = Evidence((*remarks, said))
     origin = vllm_origin(vllm)
     written = written_runs(list(examples.values()), origin, vllm, folder, evidence=evidence)
     return finish(written, origin, folder), is_shown

@@ -71,14 +71,15 @@ def report_sweep(
                 elif not interrupted():
                     all_again = False
                     claim = wanted[key].claim
-                    told = f"{Verdict.ERROR.name} {vllm.source.name}: no report on {claim}: {why}"
-                    print_lines(told, err=True)
+                    line = f"{Verdict.ERROR.name} {vllm.source.name}: no report on {claim}: {why}"
+                    print_lines(line, err=True)
             targets.append(TargetRuns(list(examples.values()), vllm_origin(vllm, seed), vllm))
         was_interrupted = interrupted()
     if was_interrupted:
         # Nothing is run beside what there is.
         targets = [
-            replace(one, there=[e.finding.fingerprint for e in one.examples]) for one in targets
+            replace(target, there=[e.finding.fingerprint for e in target.examples])
+            for target in targets
         ]
     sections = report_targets(targets, folder, tensors, apart=len(vllms) > 1)
     if was_interrupted:

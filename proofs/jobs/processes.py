@@ -168,14 +168,14 @@ def run_jobs(
                 while left and len(running) < limit:
                     index = left.pop(0)
                     log = Path(folder) / str(index)
-                    ours, theirs = context.Pipe(duplex=False)
+                    receiver, sender = context.Pipe(duplex=False)
                     argument = arguments[index]
                     task = Task(_serve, (stop, work, argument), log, limits.num_bytes)
                     warm_up = None if warm_up_of is None else warm_up_of(argument)
-                    process = _begin(warm_up, theirs, task)
-                    theirs.close()
-                    running[ours] = _Running(index, process, log, limits)
-                    progress.tell(index, running[ours].activity, 0, 1)
+                    process = _begin(warm_up, sender, task)
+                    sender.close()
+                    running[receiver] = _Running(index, process, log, limits)
+                    progress.tell(index, running[receiver].activity, 0, 1)
                 for connection in wait(list(running), _SECONDS_BETWEEN_LOOKS):
                     assert isinstance(connection, Connection)
                     answer = _hear(connection, running[connection], progress)

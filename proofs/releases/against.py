@@ -205,11 +205,11 @@ def first_parting(now: Behaviour, before: Behaviour) -> tuple[int, int, Parting 
     }
     for number in range(length):
         for runner in runners:
-            mine, theirs = (_at(b.digests[runner], number) for b in (now, before))
-            if mine is None or theirs is None:
+            digest_now, digest_before = (_at(b.digests[runner], number) for b in (now, before))
+            if digest_now is None or digest_before is None:
                 continue
             compared += 1
-            if mine == theirs:
+            if digest_now == digest_before:
                 continue
             differing += 1
             if number in bad[runner]:

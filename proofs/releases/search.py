@@ -184,12 +184,12 @@ def _compare(
         if report.searched is None or against is None:
             continue
         found = report.searched.report.counterexamples
-        mine = {example.finding.fingerprint for example in found}
+        found_here = {example.finding.fingerprint for example in found}
         for example in found:
             if example.finding.fingerprint not in fingerprints:
                 second.want(against, example.trace.scenario, _runners(example))
         for example in examples_of[against]:
-            if example.finding.fingerprint not in mine:
+            if example.finding.fingerprint not in found_here:
                 second.want(report.vllm, example.trace.scenario, _runners(example))
         parting = _first(report.searched, earlier)[2]
         if parting is not None:

@@ -82,8 +82,8 @@ def annotation_lines(violations: Sequence[Violation], workspace: str | None) -> 
     lines = []
     for violation in new[:MOST_ANNOTATIONS]:
         properties = {**_at(violation.place, workspace), "title": _title(violation)}
-        told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-        lines.append(f"::error {told}::{_data(_message(violation))}")
+        written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+        lines.append(f"::error {written}::{_data(_message(violation))}")
     return lines
 
 

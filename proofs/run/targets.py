@@ -152,7 +152,7 @@ class NamedTargets:
         named = (choice.vllm() for choice in self.choices())
         return tuple(dict.fromkeys(vllm for vllm in named if vllm is not None))
 
-    def one(self) -> TargetChoice:
+    def single(self) -> TargetChoice:
         """The one target; the reference where none is named.
 
         Raises:

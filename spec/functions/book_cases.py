@@ -141,11 +141,11 @@ class BookCase:
             _require_limits(operation, f"book case, operation {index}")
             if operation.action in ("end_pass", "reset"):
                 continue
-            known = operation.request < len(self.requests) and (
+            exists = operation.request < len(self.requests) and (
                 operation.action == "finish"
                 or operation.feature < len(self.requests[operation.request])
             )
-            if not known or operation.request < 0 or operation.feature < 0:
+            if not exists or operation.request < 0 or operation.feature < 0:
                 raise InputError(
                     f"book case, operation {index}: no feature {operation.feature} of request "
                     f"{operation.request}"

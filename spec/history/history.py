@@ -155,8 +155,8 @@ class History:
     def _continue(self, request: int) -> None:
         layout = self.requests[request].layout
         features = self._prompts.features(request)
-        known = len(layout.features)
-        layout.extend(self._layouts(request, features[known:], known))
+        num_features = len(layout.features)
+        layout.extend(self._layouts(request, features[num_features:], num_features))
 
     def _replay(self, call: Call) -> None:
         method = call.method

@@ -113,12 +113,19 @@ def _state_pairs(
     yield (
         "requests (status, then counts unless it ended)",
         {
-            number: (STATUS_NAMES[status], computed, placeholders, drafts, known, blocks)
+            number: (STATUS_NAMES[status], computed, placeholders, drafts, known_tokens, blocks)
             if status != FINISHED
             else ("finished",)
-            for number, (status, computed, placeholders, drafts, known, blocks, _, _) in enumerate(
-                state.requests
-            )
+            for number, (
+                status,
+                computed,
+                placeholders,
+                drafts,
+                known_tokens,
+                blocks,
+                _,
+                _,
+            ) in enumerate(state.requests)
             if status != ABSENT
         },
         {

@@ -62,8 +62,8 @@ class PassUnderWay:
         index = 0
         while index < len(running) and self.tokens > 0:
             request = running[index]
-            _, computed, placeholders, drafts, known, blocks, _, _ = work.requests[request]
-            wanted = tokens_wanted(computed, known, drafts, placeholders, limits[request])
+            _, computed, placeholders, drafts, known_tokens, blocks, _, _ = work.requests[request]
+            wanted = tokens_wanted(computed, known_tokens, drafts, placeholders, limits[request])
             if wanted > 0:
                 chunk = choose_chunk(
                     work, request, computed, wanted, self.tokens, self.encoder_rows
@@ -168,17 +168,17 @@ class PassUnderWay:
         skipped = []
         while work.waiting and self.tokens > 0 and len(work.running) < most:
             request = work.waiting.pop(0)
-            status, computed, _, _, known, _, starts, rank = work.requests[request]
+            status, computed, _, _, known_tokens, _, starts, rank = work.requests[request]
             if status == PREEMPTED and work.has_in_flight(request):
                 skipped.append(request)
                 continue
             start = computed
             hits = layout.hits[request]
             if starts < len(hits):
-                start = min(hits[starts], known - 1)
+                start = min(hits[starts], known_tokens - 1)
                 starts += 1
             chunk = choose_chunk(
-                work, request, start, known - start, self.tokens, self.encoder_rows
+                work, request, start, known_tokens - start, self.tokens, self.encoder_rows
             )
             self._note(chunk)
             num_tokens = chunk[0]
@@ -197,7 +197,7 @@ class PassUnderWay:
                 self._give_back(request)
                 skipped.append(request)
                 break
-            work.requests[request] = (RUNNING, start, 0, 0, known, blocks, starts, rank)
+            work.requests[request] = (RUNNING, start, 0, 0, known_tokens, blocks, starts, rank)
             work.running.append(request)
             self.started |= 1 << request
             if not rules.resends_payload and status != PREEMPTED:
@@ -237,8 +237,8 @@ class PassUnderWay:
         """What each request runs, from progress as it was before the pass."""
         scheduled = []
         for request, num_tokens in self.chunks.items():
-            _, computed, placeholders, _, known, _, _, _ = self.work.requests[request]
-            drafts = computed + num_tokens - known - placeholders
+            _, computed, placeholders, _, known_tokens, _, _, _ = self.work.requests[request]
+            drafts = computed + num_tokens - known_tokens - placeholders
             scheduled.append(
                 (
                     request,
@@ -246,7 +246,7 @@ class PassUnderWay:
                     num_tokens,
                     drafts if drafts > 0 else 0,
                     placeholders,
-                    known,
+                    known_tokens,
                     bool(self.started >> request & 1),
                 )
             )

@@ -39,7 +39,7 @@ def choose_chunk(
     """
     layout = work.layout
     config = layout.config
-    known = work.requests[request][4]
+    known_tokens = work.requests[request][4]
     available = min(wanted, tokens)
     num_tokens = available
     if config.long_prefill_token_threshold:
@@ -47,35 +47,35 @@ def choose_chunk(
         num_tokens = min(num_tokens, available)
     alignment = config.block_alignment
     if alignment:
-        num_tokens = _aligned(config, start, num_tokens, known)
+        num_tokens = _aligned(config, start, num_tokens, known_tokens)
         if num_tokens == 0:
             return (0, (), (), 0, 0, -1, -1)
     chunk: Chunk = (num_tokens, (), (), 0, 0, -1, -1)
     if start < layout.last_end[request]:
         chunk = _ask(work, request, start, num_tokens, available, encoder_rows)
         num_tokens = chunk[0]
-    if num_tokens > 0 and config.scheduler_lookahead > 1 and known > start + num_tokens:
-        num_tokens = _reserved(work, request, start, num_tokens, known)
+    if num_tokens > 0 and config.scheduler_lookahead > 1 and known_tokens > start + num_tokens:
+        num_tokens = _reserved(work, request, start, num_tokens, known_tokens)
     if alignment and work.rules.aligns_after_cut:
-        num_tokens = _aligned(config, start, num_tokens, known)
+        num_tokens = _aligned(config, start, num_tokens, known_tokens)
     return (num_tokens, *chunk[1:])
 
 
-def _aligned(config: EngineConfig, start: int, num_tokens: int, known: int) -> int:
+def _aligned(config: EngineConfig, start: int, num_tokens: int, known_tokens: int) -> int:
     alignment, end = config.block_alignment, start + num_tokens
-    aligned: int = aligned_chunk(start, num_tokens, end - end % alignment, known)
+    aligned: int = aligned_chunk(start, num_tokens, end - end % alignment, known_tokens)
     if aligned == 0 and alignment > config.longest_chunk:
         return num_tokens
     return aligned
 
 
-def _reserved(work: Working, request: int, start: int, num_tokens: int, known: int) -> int:
+def _reserved(work: Working, request: int, start: int, num_tokens: int, known_tokens: int) -> int:
     layout = work.layout
     reservation = work.rules.reservation
     if reservation == "off":
         return num_tokens
     shift = layout.config.scheduler_lookahead
-    shorter: int = reserving_chunk(start, num_tokens, known, shift)
+    shorter: int = reserving_chunk(start, num_tokens, known_tokens, shift)
     if reservation == "insisting":
         return max(shorter, 0)
     if shorter == num_tokens:

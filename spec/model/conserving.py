@@ -46,22 +46,22 @@ def holds_up(layout: Layout, before: State, record: PassRecord, after: State) ->
 
 def _start(layout: Layout, before: State, request: int) -> int:
     """Progress from which the pass would run a request (tokens)."""
-    status, computed, _, _, known, _, starts, _ = before.requests[request]
+    status, computed, _, _, known_tokens, _, starts, _ = before.requests[request]
     if status == RUNNING or computed:
         return computed
     hits = layout.hits[request]
-    return min(hits[starts], known - 1) if starts < len(hits) else 0
+    return min(hits[starts], known_tokens - 1) if starts < len(hits) else 0
 
 
 def _is_ready(layout: Layout, before: State, request: int) -> bool:
-    status, computed, placeholders, drafts, known, _, _, _ = before.requests[request]
+    status, computed, placeholders, drafts, known_tokens, _, _, _ = before.requests[request]
     in_flight = [entry for batch in before.in_flight for entry in batch if entry[0] == request]
     if status in (WAITING, PREEMPTED):
         return not in_flight
-    if known + placeholders + drafts <= computed:
+    if known_tokens + placeholders + drafts <= computed:
         return False
     sampling = sum(entry[3] for entry in in_flight if entry[4] == LIVE)
-    ends = placeholders > 0 and known + max(1, sampling) >= layout.limit[request]
+    ends = placeholders > 0 and known_tokens + max(1, sampling) >= layout.limit[request]
     return not ends
 
 
@@ -85,7 +85,7 @@ class _Rest:
         self._tokens = config.max_num_batched_tokens - sum(s[2] for s in record.scheduled)
         encoded = sum(layout.rows[occurrence] for occurrence in record.inputs)
         self._encoder_budget = config.encoder_compute_budget - encoded
-        self._tries = {one[0]: one for one in record.tries}
+        self._tries = {tried[0]: tried for tried in record.tries}
 
     def lacks_something(self, request: int) -> bool:
         """Whether a ready request without tokens lacks anything that it needs to run."""
@@ -103,14 +103,16 @@ class _Rest:
         most = self._tokens
         if config.long_prefill_token_threshold:
             most = min(most, config.long_prefill_token_threshold)
-        status, computed, placeholders, drafts, known, blocks, _, _ = self._before.requests[request]
+        status, computed, placeholders, drafts, known_tokens, blocks, _, _ = self._before.requests[
+            request
+        ]
         state = RequestState(
             request,
             "running" if status == RUNNING else "waiting",
             computed,
             placeholders,
             drafts,
-            known,
+            known_tokens,
             blocks,
         )
         start = _start(self._layout, self._before, request)
@@ -128,8 +130,8 @@ class _Rest:
         )
 
     def _was_refused(self, request: int) -> bool:
-        one = self._tries.get(request)
-        return one is not None and (one[2] >= 0 or one[3] == 0)
+        tried = self._tries.get(request)
+        return tried is not None and (tried[2] >= 0 or tried[3] == 0)
 
     def _lacks_kv_blocks(self, request: int, runs: bool) -> bool:
         record = self._record
@@ -144,10 +146,10 @@ class _Rest:
 
     def _lacks_encoding(self, request: int) -> bool:
         layout = self._layout
-        one = self._tries.get(request)
-        if one is not None and one[2] >= 0:
+        tried = self._tries.get(request)
+        if tried is not None and tried[2] >= 0:
             return True
-        if one is not None and one[1] >= 0:
+        if tried is not None and tried[1] >= 0:
             return False
         start = _start(layout, self._before, request)
         for occurrence in range(layout.first[request], layout.first[request + 1]):

@@ -143,13 +143,13 @@ class Layout:
 
     def owned_by(self, requests: tuple[int, ...]) -> int:
         """Occurrences of the requests."""
-        known = self._owned.get(requests)
-        if known is None:
-            known = 0
+        owned = self._owned.get(requests)
+        if owned is None:
+            owned = 0
             for request in requests:
-                known |= self.own[request]
-            self._owned[requests] = known
-        return known
+                owned |= self.own[request]
+            self._owned[requests] = owned
+        return owned
 
     def hashes_of(self, occurrences: int) -> int:
         """The hashes of some occurrences."""
@@ -161,30 +161,30 @@ class Layout:
 
     def without(self, names: int) -> int:
         """The occurrences of all other hashes."""
-        known = self._without.get(names)
-        if known is None:
-            known = 0
+        rest = self._without.get(names)
+        if rest is None:
+            rest = 0
             for number, sharing in enumerate(self.sharing):
                 if not names >> number & 1:
-                    known |= sharing
-            self._without[names] = known
-        return known
+                    rest |= sharing
+            self._without[names] = rest
+        return rest
 
     def rows_of(self, names: int) -> int:
         """Rows of some hashes."""
-        known = self._rows_of.get(names)
-        if known is None:
-            known = sum(rows for n, rows in enumerate(self.hash_rows) if names >> n & 1)
-            self._rows_of[names] = known
-        return known
+        num_rows = self._rows_of.get(names)
+        if num_rows is None:
+            num_rows = sum(rows for n, rows in enumerate(self.hash_rows) if names >> n & 1)
+            self._rows_of[names] = num_rows
+        return num_rows
 
     def window_reads(self, request: int, start: int, num_tokens: int) -> Reads:
         """What the two gathers read of a request that runs ``num_tokens`` from ``start``."""
         key = (request, start, num_tokens)
-        known = self._reads.get(key)
-        if known is None:
-            known = self._reads[key] = Reads(self, request, start, num_tokens)
-        return known
+        reads = self._reads.get(key)
+        if reads is None:
+            reads = self._reads[key] = Reads(self, request, start, num_tokens)
+        return reads
 
 
 class Reads:

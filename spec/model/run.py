@@ -148,8 +148,8 @@ def _accepted(
     if not num_drafts or standing == DROPPED:
         return 0
     if standing == LIVE and request in loads:
-        _, computed, placeholders, _, known, _, _, _ = state.requests[request]
-        if any(min(load, known - 1) < computed - placeholders for load in loads[request]):
+        _, computed, placeholders, _, known_tokens, _, _, _ = state.requests[request]
+        if any(min(load, known_tokens - 1) < computed - placeholders for load in loads[request]):
             return 0
     answers = scenario.requests[request].accepted_drafts
     number = verified[request]

@@ -72,15 +72,24 @@ def _advance(work: Working, scheduled: tuple[Scheduled, ...]) -> Batch:
     """Count the pass as computed, and let it be in flight."""
     config = work.layout.config
     batch = []
-    for request, start, num_tokens, num_drafts, placeholders, known, _ in scheduled:
+    for request, start, num_tokens, num_drafts, placeholders, known_tokens, _ in scheduled:
         status, _, _, _, _, blocks, starts, rank = work.requests[request]
         end = start + num_tokens
-        samples = end >= known + placeholders
+        samples = end >= known_tokens + placeholders
         drafts = 0
         if samples and config.async_depth:
-            placeholders += 1 + end - known - placeholders
+            placeholders += 1 + end - known_tokens - placeholders
             drafts = config.num_speculative_tokens
-        work.requests[request] = (status, end, placeholders, drafts, known, blocks, starts, rank)
+        work.requests[request] = (
+            status,
+            end,
+            placeholders,
+            drafts,
+            known_tokens,
+            blocks,
+            starts,
+            rank,
+        )
         batch.append((request, num_tokens, num_drafts, samples, LIVE))
     return tuple(batch)
 

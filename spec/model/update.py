@@ -118,11 +118,11 @@ def _fall(
     work: Working, request: int, loads: Mapping[int, Sequence[int]], outcomes: list[OutcomeSeen]
 ) -> bool:
     """Let progress fall where KV turns out to be missing; whether it did."""
-    status, computed, placeholders, _, known, blocks, starts, rank = work.requests[request]
+    status, computed, placeholders, _, known_tokens, blocks, starts, rank = work.requests[request]
     for load in loads.get(request, ()):
-        left = min(load, known - 1)
+        left = min(load, known_tokens - 1)
         if left < computed - placeholders:
-            work.requests[request] = (status, left, 0, 0, known, blocks, starts, rank)
+            work.requests[request] = (status, left, 0, 0, known_tokens, blocks, starts, rank)
             work.mark_outputs(request, DROPPED)
             work.let_all_go(request)
             work.taken &= ~work.layout.own[request]
@@ -135,7 +135,9 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
     """Take back what was rejected, let go of what is passed, append what was sampled."""
     request, _, num_drafts, samples, standing = entry
     layout = work.layout
-    status, computed, placeholders, drafts, known, blocks, starts, rank = work.requests[request]
+    status, computed, placeholders, drafts, known_tokens, blocks, starts, rank = work.requests[
+        request
+    ]
     is_live = standing == LIVE
     freed = 0
     if is_live:
@@ -145,7 +147,7 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
             if placeholders:
                 placeholders -= rejected
             work.requests[request] = (
-                status, computed, placeholders, drafts, known, blocks, starts, rank
+                status, computed, placeholders, drafts, known_tokens, blocks, starts, rank
             )  # fmt: skip
         if layout.rules.frees == "in-update" and work.held:
             freed = free_by_progress(work, request)
@@ -154,10 +156,10 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
         return freed
     sampled = 1 + accepted
     limit = layout.limit[request]
-    emitted = tokens_emitted(sampled, known, limit)
+    emitted = tokens_emitted(sampled, known_tokens, limit)
     outcomes.append((request, accepted, emitted, False, -1))
-    known += emitted
-    if known >= limit:
+    known_tokens += emitted
+    if known_tokens >= limit:
         work.finish(request)
         return freed
     if is_live:
@@ -167,6 +169,6 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
         if not layout.config.async_depth:
             drafts = layout.config.num_speculative_tokens
     work.requests[request] = (
-        status, computed, placeholders, drafts, known, blocks, starts, rank
+        status, computed, placeholders, drafts, known_tokens, blocks, starts, rank
     )  # fmt: skip
     return freed

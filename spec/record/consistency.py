@@ -281,12 +281,12 @@ class StepChecker:
             raise InputError(f"{where}: {method} takes no budget")
 
     def _state(self, state: EngineState, where: str) -> None:
-        known = [request.request for request in state.requests]
-        self._requests(known, f"{where}: requests")
-        for request in known:
+        requests = [request.request for request in state.requests]
+        self._requests(requests, f"{where}: requests")
+        for request in requests:
             if request not in self._arrived:
                 raise InputError(f"{where}: requests: request {request} has not arrived")
-        for request in self._arrived.difference(known):
+        for request in self._arrived.difference(requests):
             raise InputError(f"{where}: requests: request {request} has arrived and has no state")
         self._requests(state.waiting, f"{where}: waiting")
         self._requests(state.running, f"{where}: running")

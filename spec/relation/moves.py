@@ -1,4 +1,4 @@
-"""Every transition of the relation, by name, with what it is told."""
+"""Every transition of the relation, by name, with what it is given."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Transition(Generic[AnyMove]):
 
     Attributes:
         name: what it is called in reports.
-        move: the function of scope, state, guards and what it is told.
-        integers: names of the integers that it is told.
-        booleans: names of the truth values that it is told.
+        move: the function of scope, state, guards and what it is given.
+        integers: names of the integers among that.
+        booleans: names of the truth values among that.
     """
 
     name: str

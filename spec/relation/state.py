@@ -132,7 +132,7 @@ class Move(NamedTuple):
     """A transition from a state.
 
     Attributes:
-        guards: named conditions on the state before and on what the transition is told.
+        guards: named conditions on the state before and on what the transition is given.
         after: the state after it.
     """
 

@@ -76,21 +76,21 @@ class Compared:
     @property
     def still(self) -> tuple[LoopFinding, ...]:
         """What both break, as the second shows it."""
-        known = {_key(finding) for finding in self.first.findings}
-        return _distinct(f for f in self.second.findings if _key(f) in known)
+        in_first = {_key(finding) for finding in self.first.findings}
+        return _distinct(f for f in self.second.findings if _key(f) in in_first)
 
     @property
     def sentence(self) -> str:
         """What became of the claims, in one sentence."""
-        return self.told()
+        return self.sentence_within()
 
-    def told(self, longest: int = sys.maxsize) -> str:
+    def sentence_within(self, longest: int = sys.maxsize) -> str:
         """What became of the claims, in one sentence.
 
         Args:
             longest: characters of the name of a side.
         """
-        first, second = (shortened(one.name, longest) for one in (self.first, self.second))
+        first, second = (shortened(run.name, longest) for run in (self.first, self.second))
         parts = []
         if self.fixed:
             # Of a run that was given up nobody knows what it would have shown.
@@ -141,17 +141,17 @@ def shown_pairs(compared: Compared) -> tuple[int, tuple[Pair, ...], int]:
 
 
 def _what_differs(first: Trace, second: Trace) -> str:
-    one, other = first.scenario, second.scenario
-    if one.config != other.config:
+    scenario, other = first.scenario, second.scenario
+    if scenario.config != other.config:
         names = [
             name
-            for name in one.config.__dataclass_fields__
-            if getattr(one.config, name) != getattr(other.config, name)
+            for name in scenario.config.__dataclass_fields__
+            if getattr(scenario.config, name) != getattr(other.config, name)
         ]
         return f"they differ in {', '.join(names)}"
-    if len(one.requests) != len(other.requests):
-        return f"one has {len(one.requests)} requests, the other {len(other.requests)}"
-    for index, (left, right) in enumerate(zip(one.requests, other.requests, strict=True)):
+    if len(scenario.requests) != len(other.requests):
+        return f"one has {len(scenario.requests)} requests, the other {len(other.requests)}"
+    for index, (left, right) in enumerate(zip(scenario.requests, other.requests, strict=True)):
         if left != right:
             return f"they differ in request {index}"
     return "they differ in the resets of the cache"
@@ -210,8 +210,8 @@ def _key(finding: LoopFinding) -> tuple[str, str]:
 
 
 def _only(side: Side, other: Side) -> tuple[LoopFinding, ...]:
-    known = {_key(finding) for finding in other.findings}
-    return _distinct(f for f in side.findings if _key(f) not in known)
+    in_other = {_key(finding) for finding in other.findings}
+    return _distinct(f for f in side.findings if _key(f) not in in_other)
 
 
 def _distinct(findings: Iterable[LoopFinding]) -> tuple[LoopFinding, ...]:

@@ -59,9 +59,9 @@ def deciders(example: LoopCounterexample, faults: Iterable[str]) -> tuple[Tried,
     for name in sorted(switched_on):
         rest = switched_on - {name}
         left = f", with {' and '.join(sorted(rest))}" if rest else ""
-        told = fault(name)
+        switch = fault(name)
         what = f"the reference without the switch {name}{left}"
-        tried.append(Tried(what, _run(example, rest), _of(told, "the switch: ")))
+        tried.append(Tried(what, _run(example, rest), _of(switch, "the switch: ")))
     if len(switched_on) != 1:
         what = "the reference, all guards as they should be"
         tried.append(Tried(what, _run(example, ())))
@@ -88,17 +88,17 @@ def _pairs(example: LoopCounterexample, related: list[Fault], runs: int) -> list
     """Two switches together: some faults show only where another one has left an item out."""
     tried: list[Tried] = []
     overrides: set[tuple[object, object]] = set()
-    for one in related:
+    for switch in related:
         for other in FAULTS:
             if len(tried) == _MOST_PAIRS or len(overrides) >= runs:
                 return tried
             # Two switches may be two reports of one override.
-            if other is one or (one.apply, other.apply) in overrides:
+            if other is switch or (switch.apply, other.apply) in overrides:
                 continue
-            overrides.add((one.apply, other.apply))
-            if _run(example, (one.name, other.name)) == "breaks":
-                what = f"the reference with the switches {one.name} and {other.name}"
-                tried.append(Tried(what, "breaks", f"{one.sentence}; {other.sentence}"))
+            overrides.add((switch.apply, other.apply))
+            if _run(example, (switch.name, other.name)) == "breaks":
+                what = f"the reference with the switches {switch.name} and {other.name}"
+                tried.append(Tried(what, "breaks", f"{switch.sentence}; {other.sentence}"))
     return tried
 
 
@@ -107,9 +107,9 @@ def _related(example: LoopCounterexample, switched_on: frozenset[str]) -> list[F
     claim = example.finding.claim
     on = {fault(name).apply for name in switched_on}
     related = {
-        one.apply: one
-        for one in reversed(FAULTS)
-        if claim in (*one.breaks_in_loop, *one.may_also_break) and one.apply not in on
+        switch.apply: switch
+        for switch in reversed(FAULTS)
+        if claim in (*switch.breaks_in_loop, *switch.may_also_break) and switch.apply not in on
     }
     return list(reversed(related.values()))
 
@@ -118,10 +118,10 @@ def _run(example: LoopCounterexample, faults: Iterable[str]) -> RunOutcome:
     return outcome_of(reference_rerun(example, faults)([example.trace.scenario])[0])
 
 
-def _of(one: Fault, start: str) -> str:
-    known, _, rest = one.public.partition("none: ")
-    public = one.public if known or not rest else f"no public report; {rest}"
-    return f"{start}{one.sentence} ({public})"
+def _of(switch: Fault, start: str) -> str:
+    reference, _, rest = switch.public.partition("none: ")
+    public = switch.public if reference or not rest else f"no public report; {rest}"
+    return f"{start}{switch.sentence} ({public})"
 
 
 def neighbours(example: LoopCounterexample, rerun: Rerun) -> tuple[Tried, ...]:
@@ -137,16 +137,16 @@ def neighbours(example: LoopCounterexample, rerun: Rerun) -> tuple[Tried, ...]:
     for distance in range(1, _FARTHEST + 1):
         around = variations(example.trace.scenario, distance)[: max(runs, 0)]
         runs -= len(around)
-        outcomes = rerun([one.scenario for one in around])
+        outcomes = rerun([neighbour.scenario for neighbour in around])
         tried = [
-            Tried(one.what, outcome_of(outcome))
-            for one, outcome in zip(around, outcomes, strict=True)
+            Tried(neighbour.what, outcome_of(outcome))
+            for neighbour, outcome in zip(around, outcomes, strict=True)
         ]
-        breaking += [one for one in tried if one.outcome == "breaks"]
-        ran = sum(one.outcome != "not run" for one in tried)
+        breaking += [neighbour for neighbour in tried if neighbour.outcome == "breaks"]
+        ran = sum(neighbour.outcome != "not run" for neighbour in tried)
         number += ran
         reached = distance if ran else reached
-        passing = [one for one in tried if one.outcome == "passes"]
+        passing = [neighbour for neighbour in tried if neighbour.outcome == "passes"]
         if passing:
             return (*passing[:_MOST_PASSING], *breaking[:_MOST_BREAKING])
     if not number:

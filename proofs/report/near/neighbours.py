@@ -99,8 +99,10 @@ def _settings(
             continue
         config = replace(scenario.config, **{name: old + by})
         number = counted(old + by, noun, "passes" if noun == "pass" else None)
-        told = words.format(number) if old + by else _WORDS_FOR_NONE.get(name, words.format(number))
-        yield f"{told} instead of {old}", replace(scenario, config=config)
+        change = (
+            words.format(number) if old + by else _WORDS_FOR_NONE.get(name, words.format(number))
+        )
+        yield f"{change} instead of {old}", replace(scenario, config=config)
 
 
 def _plenty(scenario: Scenario, name: str) -> int:
@@ -124,20 +126,20 @@ def _places(scenario: Scenario, by: int) -> Iterator[tuple[str, Scenario]]:
         return
     letters = letters_of_scenario(scenario)
     for index, request in enumerate(scenario.requests):
-        who = "" if len(scenario.requests) == 1 else f" of request {index}"
+        of_request = "" if len(scenario.requests) == 1 else f" of request {index}"
         for place, feature in enumerate(request.features):
-            label = f"{letters[feature.identifier]}[{feature.offset},{feature.end}){who}"
+            label = f"{letters[feature.identifier]}[{feature.offset},{feature.end}){of_request}"
             before = request.features[place - 1].end if place else 0
             gap = feature.offset - before
             if gap + by >= 0:
                 moved = _moved(request, place, by)
-                told = f"{counted(gap + by, 'token')} instead of {gap} before {label}"
-                yield told, _with_request(scenario, index, moved)
+                change = f"{counted(gap + by, 'token')} instead of {gap} before {label}"
+                yield change, _with_request(scenario, index, moved)
             if feature.is_embed is None and feature.length + by > 0:
                 longer = _resized(request, place, by)
-                told = f"{label} of {counted(feature.length + by, 'token')} instead of "
-                told += str(feature.length)
-                yield told, _with_request(scenario, index, longer)
+                change = f"{label} of {counted(feature.length + by, 'token')} instead of "
+                change += str(feature.length)
+                yield change, _with_request(scenario, index, longer)
 
 
 def _moved(request: ScenarioRequest, place: int, by: int) -> ScenarioRequest:
@@ -171,7 +173,7 @@ def _of_tokens(request: ScenarioRequest, features: tuple[Feature, ...], by: int)
 def _numbers(scenario: Scenario, by: int) -> Iterator[tuple[str, Scenario]]:
     """Longer and shorter prompts and answers, sooner and later arrivals."""
     for index, request in enumerate(scenario.requests):
-        who = "the request" if len(scenario.requests) == 1 else f"request {index}"
+        subject = "the request" if len(scenario.requests) == 1 else f"request {index}"
         for name, words in (
             ("num_prompt_tokens", "a prompt of {} (tokens)"),
             ("max_tokens", "{} to generate (tokens)"),
@@ -181,8 +183,8 @@ def _numbers(scenario: Scenario, by: int) -> Iterator[tuple[str, Scenario]]:
             if old + by < 0:
                 continue
             changed = replace(request, **{name: old + by})
-            told = f"{words.format(old + by)} for {who} instead of {old}"
-            yield told, _with_request(scenario, index, changed)
+            change = f"{words.format(old + by)} for {subject} instead of {old}"
+            yield change, _with_request(scenario, index, changed)
 
 
 def _with_request(scenario: Scenario, index: int, request: ScenarioRequest) -> Scenario:

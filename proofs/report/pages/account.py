@@ -127,7 +127,9 @@ def _noting(rerun: Rerun, ran: list[Scenario]) -> Rerun:
 
     def noted(scenarios: Sequence[Scenario]) -> Sequence[bool | None]:
         outcomes = rerun(scenarios)
-        ran.extend(one for one, seen in zip(scenarios, outcomes, strict=True) if seen is not None)
+        ran.extend(
+            scenario for scenario, seen in zip(scenarios, outcomes, strict=True) if seen is not None
+        )
         return outcomes
 
     return noted
@@ -171,42 +173,42 @@ def _not_shown(
     trace = example.trace
     scenario = trace.scenario
     config = scenario.config
-    told = []
+    reasons = []
     on_worker = any(step.kind == "pass" and step.worker for step in trace.steps)
     if origin.is_vllm and on_worker:
-        told.append(
+        reasons.append(
             "The worker around the scheduler is a stand-in that keeps the order of the release's "
             "runner: no model ran, and nothing ran on a GPU"
         )
     elif not origin.is_vllm and not origin.by_source_proof:
-        told.append(
+        reasons.append(
             "That a release of vLLM does the same: a switch is a model of a fault, and only a run "
             "of the release shows it there"
         )
     if not has_async:
-        told.append("Asynchronous scheduling was not tried with this run")
+        reasons.append("Asynchronous scheduling was not tried with this run")
     if config.scheduler_lookahead and origin.is_vllm:
-        told.append(
+        reasons.append(
             "The drafter was configured as ngram and renamed, since a real one needs weights; the "
             "scheduler sees no difference"
         )
     if any(request.prefix_hits or request.failed_loads for request in scenario.requests):
-        told.append(
+        reasons.append(
             "What is found computed comes from a KV connector of the test, not from the local "
             "prefix cache"
         )
     if origin.is_vllm:
-        told.append(
+        reasons.append(
             "Cache size and encoder budget were set on the scheduler as a model would have made "
             "them; that a model and its start-up checks lead to these numbers was not shown"
         )
     if not has_neighbours:
-        told.append("No neighbouring scenario was run, so that the edge is not known")
+        reasons.append("No neighbouring scenario was run, so that the edge is not known")
     by = "proof" if origin.by_source_proof else "search"
-    told.append(
+    reasons.append(
         f"The run is the smallest that the {by} came to; how often larger ones meet it was not "
         "measured"
     )
     if origin.is_vllm:
-        told.append("Nobody looked for an open issue or pull request on it")
-    return tuple(told)
+        reasons.append("Nobody looked for an open issue or pull request on it")
+    return tuple(reasons)

@@ -34,7 +34,7 @@ def comparison_page(compared: Compared) -> str:
     sides = (compared.first, compared.second)
     given: dict[str, Any] = {
         "names": [side.name for side in sides],
-        "sentence": compared.told(_LONGEST_IN_HEADING),
+        "sentence": compared.sentence_within(_LONGEST_IN_HEADING),
         "run": describe_scenario(compared.second.trace.scenario),
         "head": head,
         "values": values,
@@ -191,8 +191,8 @@ def comparison_lines(compared: Compared) -> Iterator[str]:
     yield f"{compared.sentence}"
     for relation, findings in relations(compared):
         for finding in findings:
-            told = f"{finding.mechanism}; observed: {finding.observed}"
-            yield f"  {relation}: {finding.claim} [{finding.fingerprint}] {visible(told, 400)}"
+            line = f"{finding.mechanism}; observed: {finding.observed}"
+            yield f"  {relation}: {finding.claim} [{finding.fingerprint}] {visible(line, 400)}"
     before, rows, after = side_by_side(compared)
     names = (visible(side.name, _HALF) for side in (compared.first, compared.second))
     yield ""

@@ -60,7 +60,7 @@ def write_index(root: Path, written: Sequence[Written], origin: Origin) -> Path:
     Raises:
         InputError: the file cannot be written.
     """
-    write_atomically(root / INDEX, index_page([one.row for one in written], origin))
+    write_atomically(root / INDEX, index_page([report.row for report in written], origin))
     return root / INDEX
 
 

@@ -162,8 +162,8 @@ def markdown_sections(account: Account, links: Links) -> list[str]:
     beside = [code_span(name) for name in links.all if name != links.markdown]
     sections.append(f"Beside this: {', '.join(beside)}.")
     if account.not_shown:
-        told = [f"- {prose(one.rstrip('.'))}." for one in account.not_shown]
-        sections.append("\n".join(("Not shown:", "", *told)))
+        reasons = [f"- {prose(reason.rstrip('.'))}." for reason in account.not_shown]
+        sections.append("\n".join(("Not shown:", "", *reasons)))
     return sections
 
 
@@ -232,11 +232,11 @@ def _story(account: Account) -> str:
 def _tried(tried: Sequence[Tried]) -> str:
     rows = (
         (
-            prose(one.what, 300, in_table=True),
-            one.outcome,
-            linked_markdown(prose(one.note, 300, in_table=True)) if one.note else "",
+            prose(neighbour.what, 300, in_table=True),
+            neighbour.outcome,
+            linked_markdown(prose(neighbour.note, 300, in_table=True)) if neighbour.note else "",
         )
-        for one in tried[:_MOST_TRIED]
+        for neighbour in tried[:_MOST_TRIED]
     )
     return table(("what if", "then it", ""), rows)
 
@@ -276,8 +276,8 @@ def write_run_reports(
     """
     written = []
     for example in examples:
-        known = (evidence or {}).get(example.finding.fingerprint, NO_EVIDENCE)
-        account = account_of(example, origin, rerun_for(example), evidence=known)
+        found_before = (evidence or {}).get(example.finding.fingerprint, NO_EVIDENCE)
+        account = account_of(example, origin, rerun_for(example), evidence=found_before)
         folder = folder_name(example)
         links = _write_report(account, root / folder)
         beside = tuple(file for file in links.all if file != links.page)

@@ -109,13 +109,13 @@ def marks_of(timeline: Timeline) -> set[int]:
 def describe(timeline: Timeline) -> str:
     """The picture in a few sentences."""
     shown = sum(isinstance(row, StepRow) for row in timeline.rows)
-    told = f"Token positions across, {shown} steps down."
+    text = f"Token positions across, {shown} steps down."
     for row in timeline.rows:
         if isinstance(row, StepRow) and row.mark is not None:
-            told += f" In {row.title}: {row.mark.text}."
+            text += f" In {row.title}: {row.mark.text}."
     if timeline.lasso is not None:
-        told += f" {timeline.lasso.text[0].upper()}{timeline.lasso.text[1:]}."
-    return told + " The table below tells each step."
+        text += f" {timeline.lasso.text[0].upper()}{timeline.lasso.text[1:]}."
+    return text + " The table below tells each step."
 
 
 def _draw_head(canvas: Canvas, area: Area, columns: _Columns) -> float:
@@ -137,8 +137,8 @@ def _draw_head(canvas: Canvas, area: Area, columns: _Columns) -> float:
         draw_track(canvas, area, track, y)
         y += track_height()
     if timeline.num_hidden_requests:
-        told = f"and {timeline.num_hidden_requests} requests that have nothing to do with it"
-        canvas.text(columns.tokens, y + 12, told, "sub")
+        note = f"and {timeline.num_hidden_requests} requests that have nothing to do with it"
+        canvas.text(columns.tokens, y + 12, note, "sub")
         y += 20
     return y + 6
 
@@ -177,9 +177,9 @@ def _below_title(row: StepRow) -> float:
 
 def _draw_gap(canvas: Canvas, gap: Gap, columns: _Columns, y: float) -> None:
     steps = "1 step is" if gap.num_steps == 1 else f"{gap.num_steps:,} steps are"
-    told = f"⋮ {steps} left out here"
-    canvas.text(columns.label, y + 21, told, "sub")
-    x = columns.label + text_width(told) + 14
+    label = f"⋮ {steps} left out here"
+    canvas.text(columns.label, y + 21, label, "sub")
+    x = columns.label + text_width(label) + 14
     canvas.path(f"M{x:.1f} {y + 17:.1f}" + "q6 -8 12 0t12 0" * 8, "gap")
 
 
@@ -207,11 +207,11 @@ def _draw_row(
             area = replace(area, clear=area.x(row.mark.span[1]) + 3)
         for lane, lane_top in zip(row.lanes, tops, strict=True):
             _label_lane(canvas, area, columns, lane, lane_top, len(row.lanes) == 1)
-            is_bad = row.mark is not None or not any(one.num_tokens for one in row.lanes)
+            is_bad = row.mark is not None or not any(running.num_tokens for running in row.lanes)
             draw_lane(canvas, area, lane, lane_top, is_bad)
         if row.num_hidden_lanes:
-            told = f"and {row.num_hidden_lanes} more requests run"
-            canvas.text(columns.tokens, top + 12, told, "sub")
+            label = f"and {row.num_hidden_lanes} more requests run"
+            canvas.text(columns.tokens, top + 12, label, "sub")
     if with_cache:
         draw_cache(canvas, area.timeline, row.cache, (columns.cache, lines_top), _CACHE)
     elif row.cache.entries and is_pass:
@@ -237,13 +237,13 @@ def _label_lane(
     start, count = lane.processed[0], lane.num_tokens
     if is_alone:
         is_only = len(area.timeline.tracks) == 1 and not area.timeline.num_hidden_requests
-        who = "" if is_only else f"R{lane.request}: "
-        canvas.text(columns.label, top + 31, f"{who}computed {start}", "sub")
+        prefix = "" if is_only else f"R{lane.request}: "
+        canvas.text(columns.label, top + 31, f"{prefix}computed {start}", "sub")
         kind = "sub" if count else "bad"
         canvas.text(columns.label, top + 47, f"scheduled {count}", kind)
         return
-    told = f"R{lane.request}: {start} + {count}"
-    canvas.text(columns.tokens - 10, top + 14, told, "sub", anchor="end")
+    label = f"R{lane.request}: {start} + {count}"
+    canvas.text(columns.tokens - 10, top + 14, label, "sub", anchor="end")
 
 
 def _draw_lasso(canvas: Canvas, timeline: Timeline, places: list[_Placed], y: float) -> float:

@@ -52,8 +52,8 @@ def draw_cache(
         limit = x + cache.size * slot - 1
         canvas.line(limit, y - 4, limit, y + _CACHE_HEIGHT + 4, "stop")
     line = y + _CACHE_HEIGHT + 16
-    for told, is_bad in cache_lines(timeline, cache)[:6]:
-        canvas.text(x, line, fitted(told, width + 6), "bad" if is_bad else "sub", title=told)
+    for text, is_bad in cache_lines(timeline, cache)[:6]:
+        canvas.text(x, line, fitted(text, width + 6), "bad" if is_bad else "sub", title=text)
         line += NOTE_LINE
 
 
@@ -62,20 +62,20 @@ def cache_lines(timeline: Timeline, cache: Cache) -> list[tuple[str, bool]]:
     lines = []
     for state in cache.entries:
         letter = timeline.entries[state.entry].letter
-        told = f"{_STATES[state.state]} {letter} "
+        line = f"{_STATES[state.state]} {letter} "
         match state.state:
             case "referenced":
-                told += "held by " + ", ".join(f"R{request}" for request in state.holders)
+                line += "held by " + ", ".join(f"R{request}" for request in state.holders)
             case "freeable":
-                told += "freeable"
+                line += "freeable"
             case "evicted":
-                told += "left in this step"
+                line += "left in this step"
             case "worker only":
-                told += "on the worker only"
+                line += "on the worker only"
         if state.encoded:
-            told += ", encoded"
+            line += ", encoded"
         is_lost = state.state in ("referenced", "freeable") and not state.resident
-        lines.append((f"✗ {letter}: no tensor" if is_lost else told, is_lost))
+        lines.append((f"✗ {letter}: no tensor" if is_lost else line, is_lost))
     if len(lines) > 5:
         lines = [*lines[:4], (f"and {len(lines) - 4} more", False)]
     true_free = cache.size - cache.num_taken

@@ -163,22 +163,22 @@ def draw_lane(canvas: Canvas, area: Area, lane: Lane, y: float, is_bad: bool) ->
     if lane.num_tokens > 0:
         bottom = y + lane_height(lane) - 2 * _GAP
         canvas.line(area.x(end), y - 3, area.x(end), bottom, "end")
-        told = f"target reads {_positions(start, end)}"
-        _bracket(canvas, area, (start, end), y, "target", told)
+        label = f"target reads {_positions(start, end)}"
+        _bracket(canvas, area, (start, end), y, "target", label)
     else:
         _draw_stop(canvas, area, lane, y, is_bad)
     y += BAND + _GAP
     if lane.drafter is not None:
-        told = f"drafter reads {_positions(*lane.drafter)}"
-        _bracket(canvas, area, lane.drafter, y, "draft", told)
+        label = f"drafter reads {_positions(*lane.drafter)}"
+        _bracket(canvas, area, lane.drafter, y, "draft", label)
         y += BAND + _GAP
     if lane.refused:
         for feature in lane.refused:
             bar = area.timeline.bar(lane.request, feature)
             if bar is not None:
                 rows = "1 row" if bar.num_rows == 1 else f"{bar.num_rows} rows"
-                told = f"{area.letter(bar)} wants {rows}: refused"
-                _bracket(canvas, area, bar.span, y, "want", told)
+                label = f"{area.letter(bar)} wants {rows}: refused"
+                _bracket(canvas, area, bar.span, y, "want", label)
         y += BAND + _GAP
     if lane.reads:
         _draw_reads(canvas, area, lane, y)
@@ -188,14 +188,14 @@ def _draw_stop(canvas: Canvas, area: Area, lane: Lane, y: float, is_bad: bool) -
     """Where a request stands that runs nothing."""
     x = area.x(lane.processed[0])
     canvas.line(x, y - 3, x, y + BAND + 3, "stop" if is_bad else "end")
-    told = (
+    label = (
         f"preempted at {lane.processed[0]}" if lane.preempted else f"stays at {lane.processed[0]}"
     )
     kind = "bad" if is_bad else "sub"
-    if text_width(told, _BOLD) <= x - area.left - 8:
-        canvas.text(x - 7, y + 15.3, told, kind, anchor="end")
+    if text_width(label, _BOLD) <= x - area.left - 8:
+        canvas.text(x - 7, y + 15.3, label, kind, anchor="end")
     else:
-        canvas.text(area.beside(x), y + 15.3, told, kind)
+        canvas.text(area.beside(x), y + 15.3, label, kind)
 
 
 def _positions(start: int, end: int) -> str:
@@ -203,27 +203,27 @@ def _positions(start: int, end: int) -> str:
 
 
 def _bracket(
-    canvas: Canvas, area: Area, span: tuple[int, int], y: float, kind: str, told: str
+    canvas: Canvas, area: Area, span: tuple[int, int], y: float, kind: str, label: str
 ) -> None:
     """A range of positions with its words inside, or beside it where they do not fit."""
     x, end = area.x(span[0]), area.x(span[1])
-    canvas.rect(x + 1, y, end - x - 2, BAND, kind, title=told)
+    canvas.rect(x + 1, y, end - x - 2, BAND, kind, title=label)
     scale = _BOLD if kind == "want" else 1.0
-    width = text_width(told, scale)
+    width = text_width(label, scale)
     beside = area.beside(end)
     if width > max(end - x - 14, area.right - beside, x - area.left - 8):
         # "B wants 4 rows: refused" says as much without its middle.
-        told = f"{told.split()[0]} {told.rpartition(' ')[2]}"
-        width = text_width(told, scale)
+        label = f"{label.split()[0]} {label.rpartition(' ')[2]}"
+        width = text_width(label, scale)
     if width <= end - x - 14:
-        canvas.text(x + 8, y + 15.3, told, f"in-{kind}")
+        canvas.text(x + 8, y + 15.3, label, f"in-{kind}")
     elif width <= area.right - beside:
-        canvas.text(beside, y + 15.3, told, f"by-{kind}")
+        canvas.text(beside, y + 15.3, label, f"by-{kind}")
     elif width <= x - area.left - 8:
-        canvas.text(x - 8, y + 15.3, told, f"by-{kind}", anchor="end")
+        canvas.text(x - 8, y + 15.3, label, f"by-{kind}", anchor="end")
     else:
-        short = fitted(told, area.right - beside, scale)
-        canvas.text(beside, y + 15.3, short, f"by-{kind}", title=told)
+        short = fitted(label, area.right - beside, scale)
+        canvas.text(beside, y + 15.3, short, f"by-{kind}", title=label)
 
 
 def _draw_reads(canvas: Canvas, area: Area, lane: Lane, y: float) -> None:
@@ -244,9 +244,9 @@ def _draw_reads(canvas: Canvas, area: Area, lane: Lane, y: float) -> None:
             continue
         title = f"{letter} is not on the worker"
         canvas.rect(x + 1, y, end - x - 2, STRIP, "absent", title=title)
-        told = f"{letter} not on the worker"
-        if text_width(told, _BOLD) <= area.right - area.beside(end):
-            canvas.text(area.beside(end), y + STRIP - 1, told, "bad")
+        label = f"{letter} not on the worker"
+        if text_width(label, _BOLD) <= area.right - area.beside(end):
+            canvas.text(area.beside(end), y + STRIP - 1, label, "bad")
 
 
 def draw_grid(canvas: Canvas, area: Area, y: float, height: float) -> None:

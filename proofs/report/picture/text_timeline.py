@@ -172,10 +172,10 @@ def _notes(row: StepRow) -> str:
         said = [_note(row.title)]
     else:
         said = [_note(r.short) for r in row.reasons if r.short and not r.is_detail]
-    told = _cut("; ".join(said))
+    note = _cut("; ".join(said))
     if row.mark is None:
-        return told
-    return f"{told}{'  ' if told else ''}<== {_note(row.mark.text)}"
+        return note
+    return f"{note}{'  ' if note else ''}<== {_note(row.mark.text)}"
 
 
 def _note(text: str) -> str:

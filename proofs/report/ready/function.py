@@ -163,8 +163,8 @@ def _operations(case: BookCase, with_answers: bool) -> list[tuple[Any, ...]]:
     ]
     if _is_limited(case):
         plain = [
-            (*known, operation.encoder_budget, operation.num_rows_chosen)
-            for known, operation in zip(plain, case.operations, strict=True)
+            (*values, operation.encoder_budget, operation.num_rows_chosen)
+            for values, operation in zip(plain, case.operations, strict=True)
         ]
     if not with_answers:
         return plain

@@ -117,12 +117,12 @@ def reach_of_scenario(scenario: Scenario, runners: Sequence[Runner] = RUNNERS) -
     needed = [_ONLY_V1] if tuple(runners) == ("V1",) else []
     needed += needed_settings(scenario)
     given = _given_by_default(scenario)
-    told = (
+    reach = (
         "" if not given else "of what is on or usual by default it uses " + ", ".join(given) + "; "
     )
     if needed:
-        return Reach("no", f"it takes {', '.join(needed)}; {told}{_SMALL}")
-    return Reach("yes", f"{told}{_SMALL}")
+        return Reach("no", f"it takes {', '.join(needed)}; {reach}{_SMALL}")
+    return Reach("yes", f"{reach}{_SMALL}")
 
 
 def needed_settings(scenario: Scenario) -> list[str]:

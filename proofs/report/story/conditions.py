@@ -59,7 +59,7 @@ def since(finding: LoopFinding, timeline: Timeline) -> str:
     return f"since {row.title}, step {row.number + 1} of {timeline.num_steps} in the trace"
 
 
-def _who(timeline: Timeline, request: int) -> str:
+def _subject(timeline: Timeline, request: int) -> str:
     alone = len(timeline.tracks) == 1 and not timeline.num_hidden_requests
     return "the request" if alone else f"request {request}"
 
@@ -70,7 +70,7 @@ def _standing(finding: LoopFinding, timeline: Timeline, row: StepRow) -> Numbers
     standing = {request: rest for request, *rest in row.standing}
     status, computed, tokens = standing.get(finding.request, ("", 0, 0))
     return {
-        "request": _who(timeline, finding.request),
+        "request": _subject(timeline, finding.request),
         "status": status,
         "computed": computed,
         "tokens": tokens,

@@ -58,7 +58,7 @@ def focus(trace: Trace, finding: LoopFinding | None, mark_step: int | None = Non
     last = len(trace.steps) - 1 if step is None else step
     if finding is not None and finding.loop is not None:
         end = finding.loop[1]
-        last = max(last, *(i for i, one in enumerate(trace.steps) if place_of(one) <= end))
+        last = max(last, *(i for i, later in enumerate(trace.steps) if place_of(later) <= end))
     hashes = _hashes(trace, finding, last)
     requests = _requests(trace, finding, hashes, last)
     return Focus(step, _steps(trace, finding, hashes, requests, last), requests, hashes)

@@ -18,7 +18,7 @@ def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, 
         before: the state in which it began.
         words: names.
     """
-    told: list[Reason] = []
+    reasons: list[Reason] = []
     scheduled = {entry.request: entry for entry in step.scheduled}
     seen = Room(step, before, words)
     order = list(dict.fromkeys([c.request for c in step.calls if c.request >= 0] + [*scheduled]))
@@ -36,10 +36,10 @@ def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, 
         entry = scheduled.get(request)
         if entry is not None or request in refused:
             own.append(tell_chunk(step, request, entry, refused.get(request), before, words))
-        told += [replace(reason, request=request) for reason in own]
-    told += _tell_evictions(step, before, words)
+        reasons += [replace(reason, request=request) for reason in own]
+    reasons += _tell_evictions(step, before, words)
     if step.error is not None:
-        told.append(
+        reasons.append(
             Reason(
                 f"scheduling raises {step.error.type}",
                 step.error.message.rstrip("."),
@@ -48,8 +48,8 @@ def pass_reasons(step: PassSeen, before: Before, words: Words) -> tuple[Reason, 
             )
         )
     elif not step.scheduled:
-        told.append(Reason("nothing runs", short="nothing runs", is_bad=True))
-    return (*told, *_tell_worker(step, words))
+        reasons.append(Reason("nothing runs", short="nothing runs", is_bad=True))
+    return (*reasons, *_tell_worker(step, words))
 
 
 def passed_over(step: PassSeen) -> tuple[tuple[int, int], ...]:
@@ -74,7 +74,7 @@ def _is_used(step: PassSeen, position: int) -> bool:
 
 def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[Reason]:
     call = step.calls[position]
-    who = words.request(call.request)
+    subject = words.request(call.request)
     if call.method == "check_and_update_cache" and call.answer:
         return [_tell_hit(call, seen, words)]
     if call.method == "can_allocate":
@@ -86,7 +86,7 @@ def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[
     if call.method == "allocate_slots" and call.answer is False:
         return [
             Reason(
-                f"{who} gets no KV blocks for {tokens_of(call.budget)}",
+                f"{subject} gets no KV blocks for {tokens_of(call.budget)}",
                 short=f"R{call.request}: no KV blocks for {call.budget}",
             )
         ]
@@ -94,14 +94,14 @@ def _tell_call(step: PassSeen, position: int, seen: Room, words: Words) -> list[
         if call.request in step.preempted:
             return [
                 Reason(
-                    f"{who} is preempted: its references go and it starts again from 0",
+                    f"{subject} is preempted: its references go and it starts again from 0",
                     short=f"R{call.request} preempted",
                 )
             ]
         if seen.is_holder(call.request):
             return [
                 Reason(
-                    f"{who} gives its references back, since it does not run",
+                    f"{subject} gives its references back, since it does not run",
                     short=f"R{call.request} gives back",
                 )
             ]
@@ -146,17 +146,19 @@ def _tell_room(call: Call, seen: Room, words: Words) -> Reason:
 def _tell_passed_over(step: PassSeen, call: Call, words: Words) -> Reason:
     """What became of an item that got room, where the pass leaves it out after all."""
     letter = words.letter(*_key(call))
-    entry = next((one for one in step.scheduled if one.request == call.request), None)
+    entry = next(
+        (scheduled for scheduled in step.scheduled if scheduled.request == call.request), None
+    )
     if entry is None:
         because = f"{words.request(call.request)} does not run"
     else:
-        one, start = words.feature(*_key(call)), entry.num_computed_tokens
+        scheduled, start = words.feature(*_key(call)), entry.num_computed_tokens
         end = start + entry.num_scheduled_tokens
         because = ""
-        if one.offset >= end:
-            where = "where" if one.offset == end else "before"
+        if scheduled.offset >= end:
+            where = "where" if scheduled.offset == end else "before"
             because = f"the chunk [{start},{end}) ends {where} {letter} begins"
-        elif not one.has_row_in(start, end):
+        elif not scheduled.has_row_in(start, end):
             because = f"no row of {letter} lies in the chunk [{start},{end})"
     text = f"{words.item(*_key(call))} was given room and then passed over"
     return Reason(text, because, f"room for {letter}, passed over")
@@ -195,15 +197,15 @@ def _tell_refusal(call: Call, seen: Room, words: Words) -> Reason:
 def _tell_evictions(step: PassSeen, before: Before, words: Words) -> list[Reason]:
     after = {name for name, _ in step.state.book.references}
     gone = [name for name, _ in before.state.book.references if name not in after]
-    told = []
+    reasons = []
     for name in dict.fromkeys([*gone, *step.notices]):
         letter = words.letters.get(name, name)
         is_live = name in after
         if words.config.is_encoder_decoder:
             text = f"the worker is told to drop {letter}"
-            told.append(Reason(text, "its step has run", is_detail=True))
+            reasons.append(Reason(text, "its step has run", is_detail=True))
             continue
-        told.append(
+        reasons.append(
             Reason(
                 f"the worker is told to drop {letter}, which is in the book"
                 if is_live
@@ -213,21 +215,21 @@ def _tell_evictions(step: PassSeen, before: Before, words: Words) -> list[Reason
                 is_bad=is_live,
             )
         )
-    return told
+    return reasons
 
 
 def _tell_worker(step: PassSeen, words: Words) -> list[Reason]:
     worker = step.worker
     if worker is None:
         return []
-    told = []
+    reasons = []
     done = {(encoding.request, encoding.feature) for encoding in worker.encoded}
     skipped = [key for key in step.encoder_inputs if key not in done]
     if done:
         text = f"the worker encodes {_items(sorted(done), words)}"
-        told.append(Reason(text, is_detail=True))
+        reasons.append(Reason(text, is_detail=True))
     if skipped:
-        told.append(
+        reasons.append(
             Reason(
                 f"the worker does not encode {_items(skipped, words)}",
                 "it has its tensor already, or lacks its raw data",
@@ -235,33 +237,33 @@ def _tell_worker(step: PassSeen, words: Words) -> list[Reason]:
             )
         )
     if not words.config.is_encoder_decoder:
-        told += _tell_reads(step, words)
+        reasons += _tell_reads(step, words)
     for reader, read in (("target", worker.target), ("drafter", worker.drafter)):
         if read is not None and read.error is not None:
-            told.append(
+            reasons.append(
                 Reason(
                     f"the {reader}'s gather raises {_error(read.error)}",
                     short=f"{reader}'s gather raises",
                     is_bad=True,
                 )
             )
-    return told
+    return reasons
 
 
 def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
     """What is read and not on the worker, with the boundary test."""
     assert step.worker is not None
-    told = []
+    reasons = []
     resident = {name for name, _ in step.worker.contents}
     ahead = words.config.gather_lookahead if step.worker.drafter is not None else 0
     for entry in step.scheduled:
         start, count = entry.num_computed_tokens, entry.num_scheduled_tokens
-        for index, one in enumerate(words.features(entry.request)):
-            if one.identifier in resident:
+        for index, feature in enumerate(words.features(entry.request)):
+            if feature.identifier in resident:
                 continue
             letter = words.letter(entry.request, index)
-            if one.has_row_in(start, start + count):
-                told.append(
+            if feature.has_row_in(start, start + count):
+                reasons.append(
                     Reason(
                         f"the target reads {words.item(entry.request, index)}, which is not on the "
                         "worker",
@@ -270,11 +272,11 @@ def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
                         request=entry.request,
                     )
                 )
-            elif ahead and one.has_row_in(start + ahead, start + count + ahead):
-                at_boundary = one.offset >= start + count
+            elif ahead and feature.has_row_in(start + ahead, start + count + ahead):
+                at_boundary = feature.offset >= start + count
                 is_so = "true" if at_boundary else "false"
-                test = f"offset {one.offset} >= computed {start} + scheduled {count} is {is_so}"
-                told.append(
+                test = f"offset {feature.offset} >= computed {start} + scheduled {count} is {is_so}"
+                reasons.append(
                     Reason(
                         f"the drafter, {tokens_of(ahead)} ahead, reads "
                         f"{words.item(entry.request, index)}, which is not on the worker",
@@ -284,12 +286,12 @@ def _tell_reads(step: PassSeen, words: Words) -> list[Reason]:
                             if at_boundary
                             else "begins inside the processed range, and must be there"
                         ),
-                        f"{letter} missing; {one.offset} >= {start} + {count} is {is_so}",
+                        f"{letter} missing; {feature.offset} >= {start} + {count} is {is_so}",
                         is_bad=not at_boundary,
                         request=entry.request,
                     )
                 )
-    return told
+    return reasons
 
 
 def _error(error: ErrorSeen) -> str:
@@ -319,7 +321,7 @@ def tell_chunk(
         before: the state in which the pass began.
         words: names.
     """
-    who = words.request(request)
+    subject = words.request(request)
     if entry is None:
         state = before.request(request)
         start, count = (0 if state is None else state.num_computed_tokens), 0
@@ -331,10 +333,10 @@ def tell_chunk(
     elif entry is not None:
         because = _tell_end(step, entry, words)
     if entry is None:
-        return Reason(f"{who} gets no token and stays at {start}", because, short, is_bad=True)
+        return Reason(f"{subject} gets no token and stays at {start}", because, short, is_bad=True)
     end = start + count
     drafts = f", {entry.num_draft_tokens} of them drafts" if entry.num_draft_tokens else ""
-    return Reason(f"{who} runs the positions [{start},{end}){drafts}", because, short)
+    return Reason(f"{subject} runs the positions [{start},{end}){drafts}", because, short)
 
 
 def _tell_cut(start: int, count: int, refused: int, request: int, words: Words) -> tuple[str, str]:
@@ -344,9 +346,9 @@ def _tell_cut(start: int, count: int, refused: int, request: int, words: Words) 
     alignment = words.config.block_alignment
     if count == max(offset - start, 0):
         sum_ = f"{offset} - {start} = {count}" if offset >= start else ""
-        told = f"offset {offset} - computed {start} = {count}: " if sum_ else ""
+        arithmetic = f"offset {offset} - computed {start} = {count}: " if sum_ else ""
         return (
-            f"{told}the chunk ends where {letter} begins",
+            f"{arithmetic}the chunk ends where {letter} begins",
             f"cut before {letter}: {sum_ or '0'}",
         )
     if shift and count == max(offset - start - shift, 0):
@@ -373,8 +375,8 @@ def _tell_end(step: PassSeen, entry: ScheduledRequest, words: Words) -> str:
     if end >= entry.prefill_len + entry.num_output_placeholders:
         return ""
     if config.whole_items:
-        for index, one in enumerate(words.features(entry.request)):
-            if one.offset == end:
+        for index, feature in enumerate(words.features(entry.request)):
+            if feature.offset == end:
                 return f"{words.letter(entry.request, index)} would be split"
     if entry.num_scheduled_tokens == config.long_prefill_token_threshold:
         return f"a prefill chunk has at most {tokens_of(config.long_prefill_token_threshold)}"
@@ -434,8 +436,8 @@ class Room:
             "allocate",
             "free_encoder_input",
         ):
-            one = self._words.feature(call.request, call.feature)
-            self._apply_to(call, one)
+            feature = self._words.feature(call.request, call.feature)
+            self._apply_to(call, feature)
         elif call.method == "free" and self._releases:
             for name, held in self._holders.items():
                 if call.request in held:

@@ -54,7 +54,7 @@ class Before:
 
     def request(self, request: int) -> RequestState | None:
         """A request's state; ``None`` before it arrived."""
-        return next((one for one in self.state.requests if one.request == request), None)
+        return next((state for state in self.state.requests if state.request == request), None)
 
     @property
     def room(self) -> int:
@@ -94,8 +94,8 @@ class Words:
 
     def item(self, request: int, feature: int) -> str:
         """A feature with its place: ``A[0,4)``."""
-        one = self.feature(request, feature)
-        return f"{self.letters[one.identifier]}[{one.offset},{one.end})"
+        item = self.feature(request, feature)
+        return f"{self.letters[item.identifier]}[{item.offset},{item.end})"
 
     def letter(self, request: int, feature: int) -> str:
         """The short name of a feature's hash."""

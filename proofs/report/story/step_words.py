@@ -30,7 +30,7 @@ def moment(step: Step) -> str:
 def words_of(trace: Trace) -> list[str]:
     """What each step did."""
     prompts, letters = Prompts(trace.scenario), letters_of(trace)
-    told = []
+    sentences = []
     for step in trace.steps:
         prompts.observe(step)
         match step:
@@ -40,16 +40,16 @@ def words_of(trace: Trace) -> list[str]:
                 said = _pass(step, prompts, letters)
             case UpdateSeen():
                 said = _update(step)
-        told.append("; ".join([*said, *_error(step.error)]))
-    return told
+        sentences.append("; ".join([*said, *_error(step.error)]))
+    return sentences
 
 
 def _pass(step: PassSeen, prompts: Prompts, letters: dict[str, str]) -> list[str]:
     def items(inputs: Iterable[tuple[int, int]]) -> str:
         names = []
         for request, feature in inputs:
-            one = prompts.features(request)[feature]
-            names.append(f"{letters[one.identifier]}[{one.offset},{one.end})")
+            item = prompts.features(request)[feature]
+            names.append(f"{letters[item.identifier]}[{item.offset},{item.end})")
         return " ".join(names)
 
     said = [

@@ -44,20 +44,20 @@ def story_of(
         timeline: its picture.
         conditions: the parts of the claim, the last of which is false.
     """
-    told = _tell_rows(timeline)
-    left_out = len(told) - _MOST_SENTENCES
+    sentences = _tell_rows(timeline)
+    left_out = len(sentences) - _MOST_SENTENCES
     if left_out > 0:
         gap = Sentence(f"({left_out} sentences are left out here; the table has them all)")
         first = _MOST_SENTENCES // 4
-        told = [*told[:first], gap, *told[first + left_out :]]
-    return (*_tell_start(scenario, timeline), *told, _tell_end(finding, timeline, conditions))
+        sentences = [*sentences[:first], gap, *sentences[first + left_out :]]
+    return (*_tell_start(scenario, timeline), *sentences, _tell_end(finding, timeline, conditions))
 
 
 def _tell_start(scenario: Scenario, timeline: Timeline) -> list[Sentence]:
     """What is given: prompts, then sizes."""
     config = scenario.config
     given = [_tell_prompt(track, timeline) for track in timeline.tracks]
-    given = [one[0].upper() + one[1:] for one in given]
+    given = [clause[0].upper() + clause[1:] for clause in given]
     if timeline.num_hidden_requests:
         given.append(
             f"{counted(timeline.num_hidden_requests, 'further request')} that have nothing to do "
@@ -81,12 +81,12 @@ def _tell_start(scenario: Scenario, timeline: Timeline) -> list[Sentence]:
     if config.async_depth:
         sizes.append(f"{counted(config.async_depth, 'pass', 'passes')} are scheduled ahead")
     text = "; ".join(sizes)
-    return [*(Sentence(one) for one in given), Sentence(text[0].upper() + text[1:])]
+    return [*(Sentence(clause) for clause in given), Sentence(text[0].upper() + text[1:])]
 
 
 def _tell_prompt(track: RequestTrack, timeline: Timeline) -> str:
     alone = len(timeline.tracks) == 1 and not timeline.num_hidden_requests
-    who = "the request's prompt" if alone else f"the prompt of request {track.request}"
+    subject = "the request's prompt" if alone else f"the prompt of request {track.request}"
     at = "" if timeline.is_encoder_decoder else " at "
     items = [
         f"{timeline.entries[bar.entry].letter}{at}[{bar.span[0]},{bar.span[1]})"
@@ -101,30 +101,30 @@ def _tell_prompt(track: RequestTrack, timeline: Timeline) -> str:
         items.append(f"{track.num_hidden_bars} more items")
     tokens = counted(track.num_prompt_tokens, "token")
     if timeline.is_encoder_decoder and items:
-        return f"{who} has {tokens} of text, and its encoder takes {' and '.join(items)}"
+        return f"{subject} has {tokens} of text, and its encoder takes {' and '.join(items)}"
     held = f" and holds {' and '.join(items)}" if items else " of text"
-    return f"{who} has {tokens}{held}"
+    return f"{subject} has {tokens}{held}"
 
 
 def _tell_rows(timeline: Timeline) -> list[Sentence]:
-    told: list[Sentence] = []
+    sentences: list[Sentence] = []
     for row in timeline.rows:
         if isinstance(row, Gap):
-            told.append(Sentence(f"({counted(row.num_steps, 'step')} are left out)"))
+            sentences.append(Sentence(f"({counted(row.num_steps, 'step')} are left out)"))
             continue
         if row.kind == "event" and row.title.endswith(" arrives") and row.number < _start(timeline):
             continue
         if row.repeats is not None:
             text = f"{_title(row)} does just what pass {row.repeats} did"
-            told.append(Sentence(text, step=row.number))
+            sentences.append(Sentence(text, step=row.number))
             continue
         for reason in row.reasons:
             if reason.is_detail:
                 continue
-            told.append(
+            sentences.append(
                 Sentence(f"{_title(row)}: {reason.text}", reason.because, row.number, reason.is_bad)
             )
-    return told
+    return sentences
 
 
 def _start(timeline: Timeline) -> int:

@@ -151,9 +151,10 @@ class _Builder:
         if step.kind == "pass" and step.worker is not None:
             missing = lost(cache, before, on_worker, self._entries)
         standing = tuple(
-            (one.request, one.status, one.num_computed_tokens, one.num_tokens)
-            for one in step.state.requests
-            if one.request in self._chosen.requests and one.status not in ("finished", "rejected")
+            (state.request, state.status, state.num_computed_tokens, state.num_tokens)
+            for state in step.state.requests
+            if state.request in self._chosen.requests
+            and state.status not in ("finished", "rejected")
         )
         row = StepRow(
             index,
@@ -336,8 +337,8 @@ def mark_of(finding: LoopFinding | None, row: StepRow, prompts: Prompts, words: 
     request, feature = finding.request, finding.feature
     span = None
     if request is not None and feature is not None:
-        one = prompts.features(request)[feature]
-        span = (one.offset, one.end)
+        item = prompts.features(request)[feature]
+        span = (item.offset, item.end)
     if request is not None and span is None:
         span = next((lane.processed for lane in row.lanes if lane.request == request), None)
         if span is not None and span[0] == span[1]:
@@ -403,7 +404,8 @@ def cache_of(
     encoded: set[str] = set()
     if step.kind == "pass" and step.worker is not None:
         encoded = {
-            history.feature(one.request, one.feature).identifier for one in step.worker.encoded
+            history.feature(encoding.request, encoding.feature).identifier
+            for encoding in step.worker.encoded
         }
     states = []
     for name, entry in entries.items():
@@ -472,13 +474,13 @@ def lost(
         on_worker: rows of each tensor on the worker before it.
         entries: all hashes.
     """
-    known = {name for name, _ in before.state.book.references} - on_worker.keys()
+    absent = {name for name, _ in before.state.book.references} - on_worker.keys()
     by_order = {entry.order: entry for entry in entries.values()}
-    told = []
+    sentences = []
     for state in cache.entries:
         entry = by_order[state.entry]
         in_book = state.state in ("referenced", "freeable")
-        if in_book and not state.resident and entry.identifier not in known:
+        if in_book and not state.resident and entry.identifier not in absent:
             text = f"{entry.letter} is in the book, and the worker has no tensor of it"
-            told.append(Reason(text, short=f"{entry.letter}: no tensor", is_bad=True))
-    return told
+            sentences.append(Reason(text, short=f"{entry.letter}: no tensor", is_bad=True))
+    return sentences

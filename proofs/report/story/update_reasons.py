@@ -39,30 +39,30 @@ def update_reasons(step: UpdateSeen, before: Before, words: Words) -> tuple[Reas
         before: the state before it.
         words: names.
     """
-    told: list[Reason] = []
+    reasons: list[Reason] = []
     for outcome in step.outcomes:
-        told += _tell_outcome(outcome, words)
+        reasons += _tell_outcome(outcome, words)
         if outcome.rewound is None and not outcome.dropped:
-            told += _tell_references(step, outcome, before, words)
+            reasons += _tell_references(step, outcome, before, words)
     if words.config.is_encoder_decoder:
-        told += _tell_credits(step, before, words)
-    return (*told, *_tell_error(step))
+        reasons += _tell_credits(step, before, words)
+    return (*reasons, *_tell_error(step))
 
 
 def _tell_outcome(outcome: RequestOutcome, words: Words) -> list[Reason]:
-    who = words.request(outcome.request)
+    subject = words.request(outcome.request)
     if outcome.rewound is not None:
         return [
             Reason(
-                f"{who} falls back to {outcome.rewound}",
+                f"{subject} falls back to {outcome.rewound}",
                 "its KV could not be loaded",
                 f"R{outcome.request} falls to {outcome.rewound}",
             )
         ]
     if outcome.dropped:
-        return [Reason(f"the output of {who} is dropped")]
+        return [Reason(f"the output of {subject} is dropped")]
     if outcome.num_emitted:
-        return [Reason(f"{who} emits {tokens_of(outcome.num_emitted)}", is_detail=True)]
+        return [Reason(f"{subject} emits {tokens_of(outcome.num_emitted)}", is_detail=True)]
     return []
 
 
@@ -72,7 +72,7 @@ def _tell_references(
     """Which references of a request went by its progress, and which stayed."""
     request = outcome.request
     state = before.request(request)
-    after = next((one for one in step.state.requests if one.request == request), None)
+    after = next((seen for seen in step.state.requests if seen.request == request), None)
     if state is None or after is None:
         return []
     if after.status != "running":
@@ -100,13 +100,12 @@ def _tell_references(
 
 def _unlike_rows(request: int, held: list[str], before: Before, words: Words) -> str:
     """That the request knows an entry with another number of rows, where it does."""
-    for one in words.features(request):
-        stored = before.entry_rows.get(one.identifier)
-        if one.identifier in held and stored not in (None, one.num_rows):
-            letter = words.letters[one.identifier]
-            return (
-                f"it ends; its own {letter} has {rows_of(one.num_rows)}, and the entry has {stored}"
-            )
+    for feature in words.features(request):
+        stored = before.entry_rows.get(feature.identifier)
+        if feature.identifier in held and stored not in (None, feature.num_rows):
+            letter = words.letters[feature.identifier]
+            rows = rows_of(feature.num_rows)
+            return f"it ends; its own {letter} has {rows}, and the entry has {stored}"
     return ""
 
 
@@ -116,25 +115,25 @@ def _tell_kept(
     held_before = {name for name, held in before.state.book.references if request in held}
     held_after = {name for name, held in step.state.book.references if request in held}
     features = words.features(request)
-    told = []
-    for index, one in enumerate(features):
-        name, letter = one.identifier, words.letter(request, index)
-        if name not in held_before or one.offset >= progress:
+    reasons = []
+    for index, feature in enumerate(features):
+        name, letter = feature.identifier, words.letter(request, index)
+        if name not in held_before or feature.offset >= progress:
             continue
-        test = f"{one.offset} + {one.length} <= {progress}"
-        named = f"offset {one.offset} + length {one.length} <= progress {progress}"
+        test = f"{feature.offset} + {feature.length} <= {progress}"
+        named = f"offset {feature.offset} + length {feature.length} <= progress {progress}"
         later = [other for other in features[index + 1 :] if other.identifier == name]
         if name not in held_after:
-            if one.end <= progress and not any(other.end <= progress for other in later):
-                told.append(
+            if feature.end <= progress and not any(other.end <= progress for other in later):
+                reasons.append(
                     Reason(
                         f"the reference to {letter} goes",
                         f"{named} is true: progress has passed its end",
                         f"{letter} goes: {test}",
                     )
                 )
-            elif one.end > progress:
-                told.append(
+            elif feature.end > progress:
+                reasons.append(
                     Reason(
                         f"the reference to {letter} goes although {words.item(request, index)} is "
                         "not used up",
@@ -143,8 +142,8 @@ def _tell_kept(
                         is_bad=True,
                     )
                 )
-        elif one.end > progress:
-            told.append(
+        elif feature.end > progress:
+            reasons.append(
                 Reason(
                     f"the reference to {letter} stays",
                     f"{named} is false",
@@ -152,25 +151,26 @@ def _tell_kept(
                 )
             )
         elif not any(other.end > progress for other in later):
-            more = progress - one.end + 1
-            told.append(
+            more = progress - feature.end + 1
+            offset, length = feature.offset, feature.length
+            reasons.append(
                 Reason(
                     f"{words.item(request, index)} is used up ({named} is true), and still its "
                     "reference stays",
                     f"it waits for {'one more token' if more == 1 else f'{more} more tokens'}, and "
-                    f"offset {one.offset} + length {one.length} + margin {more} <= progress "
-                    f"{progress} is false",
-                    f"{letter} to go? {one.offset} + {one.length} + {more} <= {progress} false",
+                    f"offset {offset} + length {length} + margin {more} <= progress {progress} is "
+                    "false",
+                    f"{letter} to go? {offset} + {length} + {more} <= {progress} false",
                     is_bad=True,
                 )
             )
-    return told
+    return reasons
 
 
 def _tell_credits(step: UpdateSeen, before: Before, words: Words) -> list[Reason]:
     """Slots of the encoder-decoder book that were given back, once or again."""
     gained = step.state.book.num_free_slots - before.state.book.num_free_slots
-    told = []
+    reasons = []
     held = dict(before.items_held)
     for call in step.calls:
         if call.method == "free_encoder_input":
@@ -182,7 +182,7 @@ def _tell_credits(step: UpdateSeen, before: Before, words: Words) -> list[Reason
         for key in keys:
             rows, letter = words.rows(*key), words.letter(*key)
             if held.pop(key, None) is not None:
-                told.append(
+                reasons.append(
                     Reason(
                         f"{letter} gives its {rows_of(rows)} back",
                         "cross-attention has read it",
@@ -191,7 +191,7 @@ def _tell_credits(step: UpdateSeen, before: Before, words: Words) -> list[Reason
                 )
                 gained -= rows
             elif gained >= rows > 0:
-                told.append(
+                reasons.append(
                     Reason(
                         f"{letter} is credited again: free slots rise by {rows}",
                         f"{letter} was credited before and takes none any more",
@@ -200,7 +200,7 @@ def _tell_credits(step: UpdateSeen, before: Before, words: Words) -> list[Reason
                     )
                 )
                 gained -= rows
-    return told
+    return reasons
 
 
 def _tell_error(step: EventSeen | UpdateSeen) -> tuple[Reason, ...]:

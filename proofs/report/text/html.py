@@ -25,11 +25,11 @@ even where a text from outside were to slip through the escaping."""
 def html_templates() -> Environment:
     """Templates with autoescape.
 
-    Filters: ``told`` for sentences that may hold names from outside, ``named`` for one such name,
+    Filters: ``text`` for sentences that may hold names from outside, ``named`` for one such name,
     ``sentence`` for a sentence with its capital letter, ``linked`` for one with public numbers.
     """
     made = templates(are_html=True)
-    made.filters["told"] = told
+    made.filters["text"] = page_text
     made.filters["named"] = name
     made.filters["sentence"] = sentence
     made.filters["linked"] = linked
@@ -43,17 +43,17 @@ def stylesheet() -> str:
     return (TEMPLATES / "report.css").read_text(encoding="utf-8")
 
 
-def told(text: str, longest: int = _LONGEST_TEXT) -> str:
+def page_text(text: str, longest: int = _LONGEST_TEXT) -> str:
     """A sentence for a page: harmless, and not longer than a reader bears."""
     return shortened(harmless(text, ISOLATES), longest)
 
 
 def linked(text: str) -> Markup:
     """A sentence of ours with each number of a public pull request or issue as a link."""
-    return Markup(linked_html(str(escape(told(text)))))  # noqa: S704 -- escaped
+    return Markup(linked_html(str(escape(page_text(text)))))  # noqa: S704 -- escaped
 
 
 def sentence(text: str) -> str:
     """The same with a capital letter at its start."""
-    text = told(text)
+    text = page_text(text)
     return text[:1].upper() + text[1:]

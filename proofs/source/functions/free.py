@@ -205,8 +205,8 @@ def free_rule_piece(release: ReleaseSource) -> Piece:
 
 def _instances(scenario: FreeScenario) -> list[RuleInstance]:
     context = scenario.exploration.context
-    zero, one = z3.IntVal(0, context), z3.IntVal(1, context)
-    drafter_margin = z3.If(scenario.drafter.term, one, zero)
+    zero, single = z3.IntVal(0, context), z3.IntVal(1, context)
+    drafter_margin = z3.If(scenario.drafter.term, single, zero)
     margins = [
         ("margin 0", zero),
         ("margin 1 with a drafter, else 0", drafter_margin),

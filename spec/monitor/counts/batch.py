@@ -117,9 +117,9 @@ class BatchMonitor:
             )
             return
         end = scheduled.num_computed_tokens + scheduled.num_scheduled_tokens
-        known = before.num_tokens + before.num_output_placeholders
+        known_tokens = before.num_tokens + before.num_output_placeholders
         started = before.status != "running" or request in step.preempted
-        drafts = end - known if end > known else 0
+        drafts = end - known_tokens if end > known_tokens else 0
         agrees = (
             scheduled.num_draft_tokens == drafts
             and scheduled.num_output_placeholders == before.num_output_placeholders

@@ -216,15 +216,15 @@ class CallsMonitor:
     def _check_hit(self, step: PassSeen, call: Call, name: str, allocated: set[str]) -> None:
         """Judge an answer of the book by its entries before and after the pass."""
         history = self._history
-        known = name in history.previous_references or name in allocated
+        was_there = name in history.previous_references or name in allocated
         if call.answer is None:
             self._refused.update(step.rejected)
             wrong = call.request not in self._refused
         elif call.answer:
-            wrong = not known
+            wrong = not was_there
         else:
             again = any(name in names for names in history.allocated.values())
-            wrong = known and name in history.references and not again
+            wrong = was_there and name in history.references and not again
         if wrong:
             self._note(
                 "answer of the book differs from its entries",

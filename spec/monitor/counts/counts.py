@@ -158,13 +158,13 @@ class CountsMonitor:
         expected: dict[int, Counts],
         granted: dict[int, int],
     ) -> None:
-        known, limits = self._states, self._outcomes.limits
+        states_before, limits = self._states, self._outcomes.limits
         size, is_pass = self._config.block_size, step.kind == "pass"
-        if not known.keys() <= after.keys():
-            for request in known.keys() - after.keys():
+        if not states_before.keys() <= after.keys():
+            for request in states_before.keys() - after.keys():
                 self._note("request lost", f"no state of {request}", "each that arrived", request)
         for request, state in after.items():
-            before, wanted = known.get(request), expected.get(request)
+            before, wanted = states_before.get(request), expected.get(request)
             if wanted is None:
                 if before is not None and (state is before or state == before):
                     continue

@@ -69,10 +69,10 @@ class OrderMonitor:
 
     def _goes_before(self, first: int, second: int) -> bool:
         """Whether the priority policy lets the first request go before the second, or may."""
-        one, other = self._requests[first], self._requests[second]
-        if one.priority != other.priority:
-            return one.priority < other.priority
-        if one.continuations or other.continuations:
+        earlier, other = self._requests[first], self._requests[second]
+        if earlier.priority != other.priority:
+            return earlier.priority < other.priority
+        if earlier.continuations or other.continuations:
             return True
         return self._arrivals.get(first, first) < self._arrivals.get(second, second)
 
@@ -111,15 +111,17 @@ class OrderMonitor:
         if len(waiting) < 2:
             return
         mechanism = "waiting queue out of order"
-        known = [request for request in self._not_looked_at if request in waiting]
+        still_waiting = [request for request in self._not_looked_at if request in waiting]
         if self._by_priority:
-            self._check_order(mechanism, [request for request in waiting if request in known])
+            self._check_order(
+                mechanism, [request for request in waiting if request in still_waiting]
+            )
             return
-        if [request for request in waiting if request in known] != known:
+        if [request for request in waiting if request in still_waiting] != still_waiting:
             self._note(
                 mechanism,
                 f"waiting: {list(waiting)}",
-                f"{known} in this order: preempted requests before those that arrived",
+                f"{still_waiting} in this order: preempted requests before those that arrived",
             )
         self._check_arrivals(mechanism, waiting)
 

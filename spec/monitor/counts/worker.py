@@ -135,8 +135,8 @@ class WorkerMonitor:
         if self._config.is_encoder_decoder:
             # Requests that share a hash let go of it one after the other.
             held = {f.identifier for r in history.requests for f in r.layout.features}
-        known = held.union(history.previous_references, *history.allocated.values())
-        unknown = [name for name in step.notices if name not in known]
+        accounted = held.union(history.previous_references, *history.allocated.values())
+        unknown = [name for name in step.notices if name not in accounted]
         if unknown:
             self._note(
                 "notice of something that was never there",

@@ -162,7 +162,7 @@ def _other(holder: RequestState | None) -> str:
 
 def _held(state: EngineState, hidden: HiddenState) -> str:
     """The entries with references, as one reads them: ``; A[0,4) is referenced by request 0``."""
-    told = []
+    holdings = []
     for identifier, holders in state.book.references:
         for holder in sorted(holders):
             places = [
@@ -170,8 +170,8 @@ def _held(state: EngineState, hidden: HiddenState) -> str:
                 for feature in hidden.prompts.features(holder)
                 if feature.identifier == identifier
             ]
-            told.append(f"; {' '.join(places) or identifier} is referenced by request {holder}")
-    return "".join(told)
+            holdings.append(f"; {' '.join(places) or identifier} is referenced by request {holder}")
+    return "".join(holdings)
 
 
 def describe_thrash(loop: list[PassSeen], state: EngineState) -> LoopFinding:
@@ -195,7 +195,7 @@ def describe_thrash(loop: list[PassSeen], state: EngineState) -> LoopFinding:
     if refused:
         mechanism += " while encoder inputs are refused"
     concerned = victims or [item.request for item in state.requests if item.status in ACTIVE]
-    told = f", preempt {_names(victims)}" if victims else ""
+    preempts = f", preempt {_names(victims)}" if victims else ""
     return LoopFinding(
         claim="no-thrash",
         pass_index=last,
@@ -203,7 +203,7 @@ def describe_thrash(loop: list[PassSeen], state: EngineState) -> LoopFinding:
         feature=None,
         observed=(
             f"after pass {last} the run is where it was before pass {first}: the passes between "
-            f"run {tokens} tokens{told}, and nobody got further"
+            f"run {tokens} tokens{preempts}, and nobody got further"
         ),
         expected=_TURNS,
         mechanism=mechanism,

@@ -71,8 +71,8 @@ class BookMonitor:
         rows = self._history.entry_rows
         occupied = referenced = 0
         for name, holders in self._history.references.items():
-            known = rows.get(name)
-            if known is None:
+            num_rows = rows.get(name)
+            if num_rows is None:
                 self._log.add_standing(
                     "slots-conserved",
                     ("entry", name),
@@ -81,9 +81,9 @@ class BookMonitor:
                     expected="every entry was allocated",
                 )
                 continue
-            occupied += known
+            occupied += num_rows
             if holders:
-                referenced += known
+                referenced += num_rows
         self._has_entries = occupied > 0
         self._check_sums("", book, occupied, referenced)
         self._check_freeable(book)

@@ -122,8 +122,8 @@ class ResidencyMonitor:
         if worker.contents is not self._counted:
             self._counted = worker.contents
             encodings = self._history.encodings
-            known = [encodings[n][0] for _, n in worker.contents if n in encodings]
-            self._num_rows = sum([encoding.num_rows for encoding in known])
+            encoded = [encodings[n][0] for _, n in worker.contents if n in encodings]
+            self._num_rows = sum([encoding.num_rows for encoding in encoded])
         rows = self._num_rows
         if rows:
             self._log.premises["worker-bounded"] += 1

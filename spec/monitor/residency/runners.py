@@ -32,39 +32,39 @@ def compare_runners(trace_v1: Trace, trace_v2: Trace) -> tuple[LoopFinding, ...]
         raise ValueError("the traces are of two scenarios; compare runs of one")
     found: list[LoopFinding] = []
     histories = History(trace_v1.scenario), History(trace_v2.scenario)
-    for one, other in zip(trace_v1.steps, trace_v2.steps, strict=False):
-        if one.kind != other.kind or one.calls != other.calls:
+    for step_v1, other in zip(trace_v1.steps, trace_v2.steps, strict=False):
+        if step_v1.kind != other.kind or step_v1.calls != other.calls:
             break
-        if one.kind == "pass" and other.kind == "pass" and not _same_work(one, other):
+        if step_v1.kind == "pass" and other.kind == "pass" and not _same_work(step_v1, other):
             break
-        for history, step in zip(histories, (one, other), strict=True):
+        for history, step in zip(histories, (step_v1, other), strict=True):
             history.observe(step)
-        if one.kind == "pass" and other.kind == "pass":
-            found += _compare_pass(one, other, histories)
+        if step_v1.kind == "pass" and other.kind == "pass":
+            found += _compare_pass(step_v1, other, histories)
     return tuple(found)
 
 
-def _same_work(one: PassSeen, other: PassSeen) -> bool:
+def _same_work(step: PassSeen, other: PassSeen) -> bool:
     return (
-        one.scheduled == other.scheduled
-        and one.encoder_inputs == other.encoder_inputs
-        and one.notices == other.notices
+        step.scheduled == other.scheduled
+        and step.encoder_inputs == other.encoder_inputs
+        and step.notices == other.notices
     )
 
 
 def _compare_pass(
-    one: PassSeen, other: PassSeen, histories: tuple[History, History]
+    step: PassSeen, other: PassSeen, histories: tuple[History, History]
 ) -> list[LoopFinding]:
-    if one.worker is None or other.worker is None:
+    if step.worker is None or other.worker is None:
         return []
     if histories[0].contents.keys() != histories[1].contents.keys():
         return []
     names = tuple(
         {number: name for name, number in history.contents.items()} for history in histories
     )
-    pairs = [("target", one.worker.target, other.worker.target)]
-    if one.worker.drafter is not None and other.worker.drafter is not None:
-        pairs.append(("drafter", one.worker.drafter, other.worker.drafter))
+    pairs = [("target", step.worker.target, other.worker.target)]
+    if step.worker.drafter is not None and other.worker.drafter is not None:
+        pairs.append(("drafter", step.worker.drafter, other.worker.drafter))
     found = []
     for reader, first, second in pairs:
         if first.error is not None or second.error is not None:
@@ -75,7 +75,7 @@ def _compare_pass(
             found.append(
                 LoopFinding(
                     "runners-agree",
-                    one.index,
+                    step.index,
                     None,
                     None,
                     f"{reader}: V2 returns {what} {seen}",

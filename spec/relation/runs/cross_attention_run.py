@@ -10,14 +10,14 @@ from spec.record.steps import Call, EngineState, EventSeen, PassSeen, Step, Upda
 from spec.relation.cross_attention import ItemScope, ItemState, nothing_yet
 from spec.relation.cross_attention_moves import CORRECT_ITEMS
 from spec.relation.moves import ITEM_TRANSITIONS
-from spec.relation.runs.projection import Told
+from spec.relation.runs.projection import Arguments
 
 
 class ItemTaken(NamedTuple):
     """A transition that a run took, as :class:`spec.relation.runs.projection.Taken`."""
 
     transition: str
-    told: Told
+    arguments: Arguments
     scope: ItemScope
     before: ItemState
     after: ItemState
@@ -40,11 +40,13 @@ class ItemProjection:
         self.state = nothing_yet(scope)
         self.taken: list[ItemTaken] = []
 
-    def take(self, transition: str, **told: int | bool) -> None:
+    def take(self, transition: str, **arguments: int | bool) -> None:
         """Let a transition happen, whether its guards hold or not."""
-        move = ITEM_TRANSITIONS[transition].move(self.scope, self.state, CORRECT_ITEMS, **told)
+        move = ITEM_TRANSITIONS[transition].move(self.scope, self.state, CORRECT_ITEMS, **arguments)
         differs = tuple(name for name, holds in move.guards.items() if not holds)
-        self.taken.append(ItemTaken(transition, told, self.scope, self.state, move.after, differs))
+        self.taken.append(
+            ItemTaken(transition, arguments, self.scope, self.state, move.after, differs)
+        )
         self.state = move.after
 
     def observe(self, **shown: int | bool) -> None:
@@ -227,9 +229,9 @@ class ItemRun:
     def _on_the_worker(self, projection: ItemProjection, names: set[str]) -> dict[str, int | bool]:
         """What the worker shows: items of this pass that are there, and names of no item of it."""
         rows = {item.identifier: item.num_rows for item in self._items.values()}
-        there = {one for one in self._on_worker if self._items[one].identifier in names}
-        surplus = names - {self._items[one].identifier for one in self._on_worker}
-        others = [self._items[one].num_rows for one in there if one != projection.request]
+        there = {index for index in self._on_worker if self._items[index].identifier in names}
+        surplus = names - {self._items[index].identifier for index in self._on_worker}
+        others = [self._items[index].num_rows for index in there if index != projection.request]
         return {
             "resident": projection.request in there,
             "resident_others": sum(others) + sum(rows.get(name, 0) for name in surplus),

@@ -46,14 +46,14 @@ class OutsideStep:
 
     def describe(self) -> str:
         """The step as one line."""
-        told = ", ".join(f"{name} {value}" for name, value in self.taken.told.items())
+        arguments = ", ".join(f"{name} {value}" for name, value in self.taken.arguments.items())
         before = ""
         if self.conjunct.startswith("state."):
             field = self.conjunct.removeprefix("state.")
             before = f"; the relation says {getattr(self.taken.before, field)}"
         return (
             f"{self.place}, request {self.request}, {self.described}: {self.taken.transition}"
-            f"{f' ({told})' if told else ''} differs in {self.conjunct}{before}"
+            f"{f' ({arguments})' if arguments else ''} differs in {self.conjunct}{before}"
         )
 
 

@@ -60,8 +60,8 @@ class Run:
         other._layouts = [list(own) for own in self._layouts]
         other._ledger = self._ledger.fork()
         other._flights = [dict(own) for own in self._flights]
-        other._own = [[one.fork() for one in own] for own in self._own]
-        other.projections = {one.own: one for own in other._own for one in own}
+        other._own = [[projection.fork() for projection in own] for own in self._own]
+        other.projections = {projection.own: projection for own in other._own for projection in own}
         return other
 
     def parts_from(self, other: Run) -> str | None:
@@ -69,13 +69,15 @@ class Run:
 
         Of what only remembers the past nothing is said; passes in flight go by their order.
         """
-        for own, one in self.projections.items():
-            parts = apart(one.state, other.projections[own].state)
+        for own, projection in self.projections.items():
+            parts = apart(projection.state, other.projections[own].state)
             if parts is not None:
                 return f"request {own[0]}, feature {own[1]}: {parts}"
-        for request, (mine, theirs) in enumerate(zip(self._flights, other._flights, strict=True)):
-            if list(mine.values()) != list(theirs.values()):
-                return f"request {request}: passes in flight {mine} or {theirs}"
+        for request, (flights, other_flights) in enumerate(
+            zip(self._flights, other._flights, strict=True)
+        ):
+            if list(flights.values()) != list(other_flights.values()):
+                return f"request {request}: passes in flight {flights} or {other_flights}"
         if not self._ledger.stands_like(other._ledger):
             return "the entries of the book are kept for others, or in another order"
         return None
@@ -134,9 +136,9 @@ class Run:
         return [
             act
             for name, entry in list(self._ledger.entries.items())
-            for who in sorted(entry.occurrences)
-            if who[0] == call.request
-            for act in self._ledger.lets_go(who, name)
+            for occurrence in sorted(entry.occurrences)
+            if occurrence[0] == call.request
+            for act in self._ledger.lets_go(occurrence, name)
         ]
 
     def _schedule(self, step: PassSeen, entry: ScheduledRequest, stopped_at: int | None) -> None:
