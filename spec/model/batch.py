@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from spec.model.choose import Chunk, choose_chunk
-from spec.model.state import PREEMPTED, RUNNING, STALE, Scheduled, Try
+from spec.model.state import PREEMPTED, RUNNING, STALE, RequestState, Scheduled, Try
 from spec.model.working import Working
 from spec.rules import turn
 
@@ -70,7 +70,7 @@ class PassUnderWay:
                 )
                 self._note(chunk)
                 got = -1
-                num_tokens = chunk[0]
+                num_tokens = chunk.num_tokens
                 if num_tokens > 0:
                     needed = work.count_blocks(request, computed + num_tokens)
                     got = int(needed is not None)
@@ -79,24 +79,28 @@ class PassUnderWay:
                         needed = self._preempt_until_it_fits(request, computed + num_tokens)
                         index = sum([other in running for other in before])
                     if needed is None:
-                        self.tries.append((request, chunk[5], chunk[6], 0))
+                        self.tries.append(Try(request, chunk.first_asked, chunk.refused, 0))
                         continue
                     if needed != blocks:
                         self._set_blocks(request, needed)
                     self._add(request, chunk)
-                self.tries.append((request, chunk[5], chunk[6], got))
+                self.tries.append(Try(request, chunk.first_asked, chunk.refused, got))
             index += 1
 
     def _note(self, chunk: Chunk) -> None:
         """Note what was found and refused; a preemption of the request takes it back."""
-        if chunk[4]:
-            self.hits |= chunk[4]
-        if chunk[6] >= 0:
-            self.refused |= 1 << chunk[6]
+        if chunk.hits:
+            self.hits |= chunk.hits
+        if chunk.refused >= 0:
+            self.refused |= 1 << chunk.refused
 
     def _set_blocks(self, request: int, blocks: int) -> None:
-        state = self.work.requests[request]
-        self.work.requests[request] = (*state[:5], blocks, *state[6:])
+        status, computed, placeholders, drafts, known_tokens, _, starts, rank = self.work.requests[
+            request
+        ]
+        self.work.requests[request] = RequestState(
+            status, computed, placeholders, drafts, known_tokens, blocks, starts, rank
+        )
 
     def _preempt_until_it_fits(self, request: int, end: int) -> int | None:
         """KV blocks for a running request, from those that come last; ``None`` if it is one."""
@@ -123,7 +127,9 @@ class PassUnderWay:
             self.started &= ~(1 << victim)
             self._withdraw_inputs(victim)
         state = work.requests[victim]
-        work.requests[victim] = (PREEMPTED, 0, 0, 0, state[4], 0, state[6], state[7])
+        work.requests[victim] = RequestState(
+            PREEMPTED, 0, 0, 0, state.known_tokens, 0, state.starts, state.rank
+        )
         work.mark_outputs(victim, STALE)
         work.taken &= ~own
         self.hits &= ~own
@@ -181,23 +187,26 @@ class PassUnderWay:
                 work, request, start, known_tokens - start, self.tokens, self.encoder_rows
             )
             self._note(chunk)
-            num_tokens = chunk[0]
+            num_tokens = chunk.num_tokens
             if num_tokens == 0:
-                self.tries.append((request, chunk[5], chunk[6], -1))
+                self.tries.append(Try(request, chunk.first_asked, chunk.refused, -1))
                 self._give_back(request)
                 skipped.append(request)
                 if rules.stalled_head_ends_pass:
                     break
                 continue
             blocks = work.count_blocks(request, start + num_tokens)
-            self.tries.append((request, chunk[5], chunk[6], int(blocks is not None)))
+            got = int(blocks is not None)
+            self.tries.append(Try(request, chunk.first_asked, chunk.refused, got))
             if blocks is None:
                 if rules.admission_preempts:
                     self._preempt_for_admission(request)
                 self._give_back(request)
                 skipped.append(request)
                 break
-            work.requests[request] = (RUNNING, start, 0, 0, known_tokens, blocks, starts, rank)
+            work.requests[request] = RequestState(
+                RUNNING, start, 0, 0, known_tokens, blocks, starts, rank
+            )
             work.running.append(request)
             self.started |= 1 << request
             if not rules.resends_payload and status != PREEMPTED:
@@ -240,7 +249,7 @@ class PassUnderWay:
             _, computed, placeholders, _, known_tokens, _, _, _ = self.work.requests[request]
             drafts = computed + num_tokens - known_tokens - placeholders
             scheduled.append(
-                (
+                Scheduled(
                     request,
                     computed,
                     num_tokens,

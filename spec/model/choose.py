@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple
 
 from spec.model.working import Working
 from spec.record.config import EngineConfig
@@ -19,9 +19,27 @@ whole_item_cut = cache(chunk_ends.whole_item_cut)
 reserving_chunk = cache(chunk_ends.reserving_chunk)
 reserved_chunk = cache(chunk_ends.reserved_chunk)
 
-Chunk: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], int, int, int, int]
-"""Tokens; occurrences to encode; duplicates among them; their rows; occurrences hit; the first one
-asked for and the one refused, or -1."""
+
+class Chunk(NamedTuple):
+    """What a request would run.
+
+    Attributes:
+        num_tokens: tokens of the chunk.
+        inputs: occurrences to encode, in order.
+        duplicates: further occurrences of what is encoded.
+        rows: rows of the inputs.
+        hits: occurrences found in the book.
+        first_asked: the first occurrence asked for, or -1.
+        refused: the occurrence refused, or -1.
+    """
+
+    num_tokens: int
+    inputs: tuple[int, ...] = ()
+    duplicates: tuple[int, ...] = ()
+    rows: int = 0
+    hits: int = 0
+    first_asked: int = -1
+    refused: int = -1
 
 
 def choose_chunk(
@@ -39,7 +57,7 @@ def choose_chunk(
     """
     layout = work.layout
     config = layout.config
-    known_tokens = work.requests[request][4]
+    known_tokens = work.requests[request].known_tokens
     available = min(wanted, tokens)
     num_tokens = available
     if config.long_prefill_token_threshold:
@@ -49,16 +67,16 @@ def choose_chunk(
     if alignment:
         num_tokens = _aligned(config, start, num_tokens, known_tokens)
         if num_tokens == 0:
-            return (0, (), (), 0, 0, -1, -1)
-    chunk: Chunk = (num_tokens, (), (), 0, 0, -1, -1)
+            return Chunk(0)
+    chunk = Chunk(num_tokens)
     if start < layout.last_end[request]:
         chunk = _ask(work, request, start, num_tokens, available, encoder_rows)
-        num_tokens = chunk[0]
+        num_tokens = chunk.num_tokens
     if num_tokens > 0 and config.scheduler_lookahead > 1 and known_tokens > start + num_tokens:
         num_tokens = _reserved(work, request, start, num_tokens, known_tokens)
     if alignment and work.rules.aligns_after_cut:
         num_tokens = _aligned(config, start, num_tokens, known_tokens)
-    return (num_tokens, *chunk[1:])
+    return chunk if num_tokens == chunk.num_tokens else chunk._replace(num_tokens=num_tokens)
 
 
 def _aligned(config: EngineConfig, start: int, num_tokens: int, known_tokens: int) -> int:
@@ -143,7 +161,7 @@ def _ask(
     if inputs and occurrence < last:
         window = start + num_tokens + shift
         _add_duplicates_behind_cut(work, occurrence, last, start, window, chosen, duplicates)
-    return (num_tokens, tuple(inputs), tuple(duplicates), rows, hits, first_asked, refused)
+    return Chunk(num_tokens, tuple(inputs), tuple(duplicates), rows, hits, first_asked, refused)
 
 
 def _splits(work: Working, occurrence: int, start: int, num_tokens: int) -> bool:

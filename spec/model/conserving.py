@@ -21,7 +21,7 @@ def holds_up(layout: Layout, before: State, record: PassRecord, after: State) ->
         record: what the pass did.
         after: the state that it left.
     """
-    served = {scheduled[0] for scheduled in record.scheduled}
+    served = {scheduled.request for scheduled in record.scheduled}
     heads = [
         request
         for request, first, refused, _ in record.tries
@@ -55,12 +55,12 @@ def _start(layout: Layout, before: State, request: int) -> int:
 
 def _is_ready(layout: Layout, before: State, request: int) -> bool:
     status, computed, placeholders, drafts, known_tokens, _, _, _ = before.requests[request]
-    in_flight = [entry for batch in before.in_flight for entry in batch if entry[0] == request]
+    in_flight = [entry for batch in before.in_flight for entry in batch if entry.request == request]
     if status in (WAITING, PREEMPTED):
         return not in_flight
     if known_tokens + placeholders + drafts <= computed:
         return False
-    sampling = sum(entry[3] for entry in in_flight if entry[4] == LIVE)
+    sampling = sum(entry.samples for entry in in_flight if entry.standing == LIVE)
     ends = placeholders > 0 and known_tokens + max(1, sampling) >= layout.limit[request]
     return not ends
 
@@ -82,14 +82,16 @@ class _Rest:
         self._record = record
         self._after = after
         self._served = served
-        self._tokens = config.max_num_batched_tokens - sum(s[2] for s in record.scheduled)
+        self._tokens = config.max_num_batched_tokens - sum(
+            scheduled.num_tokens for scheduled in record.scheduled
+        )
         encoded = sum(layout.rows[occurrence] for occurrence in record.inputs)
         self._encoder_budget = config.encoder_compute_budget - encoded
-        self._tries = {tried[0]: tried for tried in record.tries}
+        self._tries = {tried.request: tried for tried in record.tries}
 
     def lacks_something(self, request: int) -> bool:
         """Whether a ready request without tokens lacks anything that it needs to run."""
-        runs = self._before.requests[request][0] == RUNNING
+        runs = self._before.requests[request].status == RUNNING
         return (
             self._lacks_tokens(request)
             or (not runs and len(self._after.running) >= self._layout.config.max_num_seqs)
@@ -131,7 +133,7 @@ class _Rest:
 
     def _was_refused(self, request: int) -> bool:
         tried = self._tries.get(request)
-        return tried is not None and (tried[2] >= 0 or tried[3] == 0)
+        return tried is not None and (tried.refused >= 0 or tried.got_blocks == 0)
 
     def _lacks_kv_blocks(self, request: int, runs: bool) -> bool:
         record = self._record
@@ -139,7 +141,7 @@ class _Rest:
             return True
         queue = self._before.running if runs else self._before.waiting
         return any(
-            self._tries[other][3] == 0
+            self._tries[other].got_blocks == 0
             for other in queue[: queue.index(request) + 1]
             if other in self._tries
         )
@@ -147,9 +149,9 @@ class _Rest:
     def _lacks_encoding(self, request: int) -> bool:
         layout = self._layout
         tried = self._tries.get(request)
-        if tried is not None and tried[2] >= 0:
+        if tried is not None and tried.refused >= 0:
             return True
-        if tried is not None and tried[1] >= 0:
+        if tried is not None and tried.first_asked >= 0:
             return False
         start = _start(layout, self._before, request)
         for occurrence in range(layout.first[request], layout.first[request + 1]):

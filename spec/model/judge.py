@@ -127,7 +127,7 @@ class Judge:
         if record.preempted and self._layout.config.policy == "priority":
             broken |= self._judge_victims(before, record, after)
         for scheduled in record.scheduled:
-            if scheduled[1] < self._layout.last_end[scheduled[0]]:
+            if scheduled.start < self._layout.last_end[scheduled.request]:
                 broken |= self._reads.judge(scheduled, record, after)
         if record.inputs:
             self._premises |= PAYLOAD_AVAILABLE
@@ -153,10 +153,12 @@ class Judge:
         self._premises |= COUNTS_AGREE
         for entry, outcome in zip(before.in_flight[0], record.outcomes, strict=True):
             request, _, num_drafts, samples, standing = entry
-            if standing == LIVE and not outcome[3] and after.requests[request][0] == RUNNING:
+            state = after.requests[request]
+            if standing == LIVE and not outcome.dropped and state.status == RUNNING:
                 # What was rejected, and what was sampled past the end, is not computed.
-                lost = num_drafts - outcome[1] + (1 + outcome[1] - outcome[2] if samples else 0)
-                if after.requests[request][1] != before.requests[request][1] - lost:
+                accepted, emitted = outcome.num_accepted, outcome.num_emitted
+                lost = num_drafts - accepted + (1 + accepted - emitted if samples else 0)
+                if state.computed != before.requests[request].computed - lost:
                     broken |= COUNTS_AGREE
         return broken
 
@@ -179,7 +181,7 @@ class Judge:
         if state.held:
             ended = 0
             for request, other in enumerate(state.requests):
-                if other[0] == FINISHED:
+                if other.status == FINISHED:
                     ended |= layout.own[request]
             if self._released.broken(ended, state.held):
                 broken |= RELEASED
@@ -225,7 +227,7 @@ class Judge:
     def _judge_victims(self, before: State, record: PassRecord, after: State) -> int:
         """Whether everybody who goes on running comes before those who were preempted."""
         places = [
-            (self._layout.priority[request], before.requests[request][7])
+            (self._layout.priority[request], before.requests[request].rank)
             for request in range(self._layout.num_requests)
         ]
         first_victim = min(places[request] for request in record.preempted)
@@ -251,13 +253,15 @@ class Judge:
                 continue
             state = after.requests[request]
             drafts = sum(
-                entry[2]
+                entry.num_drafts
                 for batch in after.in_flight
                 for entry in batch
-                if entry[0] == request and entry[4] == LIVE
+                if entry.request == request and entry.standing == LIVE
             )
             for occurrence in range(layout.first[request], layout.first[request + 1]):
                 let_go = bool(own >> occurrence & 1)
-                if not claims.freed_not_needed(let_go, layout.end[occurrence], state[1] - drafts):
+                if not claims.freed_not_needed(
+                    let_go, layout.end[occurrence], state.computed - drafts
+                ):
                     return FREED_NOT_NEEDED
         return 0

@@ -88,7 +88,7 @@ class ReadsJudge:
     ) -> bool:
         """Whether something is read that the scheduler neither asked for nor had to leave out."""
         layout, chunk = self._layout, reads.chunk
-        request = scheduled[0]
+        request = scheduled.request
         search_ended = False
         for occurrence in range(
             layout.first_after[request][chunk.start], layout.first[request + 1]
@@ -120,13 +120,13 @@ class ReadsJudge:
             if other is scheduled:
                 is_before = False
             else:
-                others += other[2]
-                before += other[2] if is_before else 0
+                others += other.num_tokens
+                before += other.num_tokens if is_before else 0
         budget = config.max_num_batched_tokens
         # What victims had run came back when the range was cut, or only after that.
         most, least = budget - before, 0 if record.preempted else budget - others
         if config.long_prefill_token_threshold:
             most = min(most, config.long_prefill_token_threshold)
             least = min(least, config.long_prefill_token_threshold)
-        cut: bool = claims.cut_before_whole_item(feature, scheduled[1], least, most)
+        cut: bool = claims.cut_before_whole_item(feature, scheduled.start, least, most)
         return cut

@@ -6,7 +6,7 @@ from functools import cache
 
 from spec.model.batch import PassUnderWay
 from spec.model.layout import Layout
-from spec.model.state import LIVE, Batch, PassRecord, Scheduled, State
+from spec.model.state import LIVE, Batch, Entry, PassRecord, RequestState, Scheduled, State
 from spec.model.working import Begin, NoReferenceError, Working
 from spec.rules import free
 from spec.rules.releases import in_tokens
@@ -80,7 +80,7 @@ def _advance(work: Working, scheduled: tuple[Scheduled, ...]) -> Batch:
         if samples and config.async_depth:
             placeholders += 1 + end - known_tokens - placeholders
             drafts = config.num_speculative_tokens
-        work.requests[request] = (
+        work.requests[request] = RequestState(
             status,
             end,
             placeholders,
@@ -90,7 +90,7 @@ def _advance(work: Working, scheduled: tuple[Scheduled, ...]) -> Batch:
             starts,
             rank,
         )
-        batch.append((request, num_tokens, num_drafts, samples, LIVE))
+        batch.append(Entry(request, num_tokens, num_drafts, samples, LIVE))
     return tuple(batch)
 
 
@@ -107,7 +107,7 @@ def free_by_progress(work: Working, request: int) -> int:
         if held >> occurrence & 1:
             offset = layout.offset[occurrence]
             length = layout.end[occurrence] - offset
-            if may_drop_reference(offset, length, state[1], state[2], margin):
+            if may_drop_reference(offset, length, state.computed, state.placeholders, margin):
                 work.let_go(request, occurrence)
                 gone |= 1 << occurrence
     return gone

@@ -1,6 +1,6 @@
-"""What the model's states and steps are made of: plain tuples of integers.
+"""What the model's states and steps are made of: named tuples of integers.
 
-Tuples are made, compared and hashed at C speed; the functions that use them unpack them by name.
+Tuples are compared and hashed at C speed, and unpacked by name where many fields are read.
 Sets of occurrences and of hashes are bit masks: an *occurrence* is one feature of one request,
 numbered over all requests; a *hash* is numbered in the order in which it first occurs.
 """
@@ -18,16 +18,44 @@ LIVE, STALE, DROPPED = range(3)
 """Standing of an output in flight: it counts; its request was preempted, and what it sampled is
 still delivered; or nothing of it is used."""
 
-RequestState: TypeAlias = tuple[int, int, int, int, int, int, int, int]
-"""Status; computed tokens; output placeholders; drafts to schedule; known tokens; KV blocks; prefix
-hits used up; place among the arrivals (by priority only). All zero but the status once it ended."""
 
-ABSENT_REQUEST: RequestState = (ABSENT, 0, 0, 0, 0, 0, 0, 0)
-ENDED_REQUEST: RequestState = (FINISHED, 0, 0, 0, 0, 0, 0, 0)
+class RequestState(NamedTuple):
+    """One request; all zero but the status once it ended.
 
-Entry: TypeAlias = tuple[int, int, int, bool, int]
-"""One request of a pass in flight: request; tokens; drafts among them; whether it samples; its
-standing. Of a dropped one only the request is kept."""
+    Attributes:
+        status: as above.
+        computed: tokens computed, placeholders included.
+        placeholders: output placeholders (tokens).
+        drafts: drafts to schedule (tokens).
+        known_tokens: prompt and generated tokens.
+        blocks: KV blocks.
+        starts: prefix hits used up.
+        rank: place among the arrivals, by priority only.
+    """
+
+    status: int
+    computed: int
+    placeholders: int
+    drafts: int
+    known_tokens: int
+    blocks: int
+    starts: int
+    rank: int
+
+
+ABSENT_REQUEST = RequestState(ABSENT, 0, 0, 0, 0, 0, 0, 0)
+ENDED_REQUEST = RequestState(FINISHED, 0, 0, 0, 0, 0, 0, 0)
+
+
+class Entry(NamedTuple):
+    """One request of a pass in flight, its tokens and drafts; of a dropped one only the request."""
+
+    request: int
+    num_tokens: int
+    num_drafts: int
+    samples: bool
+    standing: int
+
 
 Batch: TypeAlias = tuple[Entry, ...]
 
@@ -66,14 +94,32 @@ class State(NamedTuple):
     taken: int
 
 
-Scheduled: TypeAlias = tuple[int, int, int, int, int, int, bool]
-"""One request of a batch: request; progress before; tokens; drafts among them; placeholders before;
-known tokens; whether it came from the waiting queue."""
+class Scheduled(NamedTuple):
+    """One request of a batch; progress and placeholders as before the pass (tokens)."""
+
+    request: int
+    start: int
+    num_tokens: int
+    num_drafts: int
+    placeholders: int
+    known_tokens: int
+    started: bool
 
 
-Try: TypeAlias = tuple[int, int, int, int]
-"""Request; the first occurrence it asked for, or -1; the one it was refused, or -1; whether it got
-its KV blocks: 1 or 0, or -1 where it did not ask."""
+class Try(NamedTuple):
+    """A request that was tried in a pass.
+
+    Attributes:
+        request: the request.
+        first_asked: the first occurrence that it asked for, or -1.
+        refused: the occurrence that it was refused, or -1.
+        got_blocks: whether it got its KV blocks, 1 or 0; -1 where it did not ask.
+    """
+
+    request: int
+    first_asked: int
+    refused: int
+    got_blocks: int
 
 
 class PassRecord(NamedTuple):
@@ -106,8 +152,14 @@ class PassRecord(NamedTuple):
     error: str | None
 
 
-OutcomeSeen: TypeAlias = tuple[int, int, int, bool, int]
-"""Request; drafts accepted; tokens emitted; whether dropped; where progress fell to, or -1."""
+class OutcomeSeen(NamedTuple):
+    """What an update did to a request; ``fell_to`` is where progress fell to (tokens), or -1."""
+
+    request: int
+    num_accepted: int
+    num_emitted: int
+    dropped: bool
+    fell_to: int = -1
 
 
 class UpdateRecord(NamedTuple):

@@ -16,6 +16,7 @@ from spec.model.state import (
     WAITING,
     Entry,
     OutcomeSeen,
+    RequestState,
     State,
     UpdateRecord,
 )
@@ -39,8 +40,8 @@ def arrive(layout: Layout, state: State, request: int) -> State:
     work = Working(layout, state)
     rank = 0
     if layout.config.policy == "priority":
-        rank = sum(other[0] != ABSENT for other in state.requests)
-    work.requests[request] = (WAITING, 0, 0, 0, layout.prompt[request], 0, 0, rank)
+        rank = sum(other.status != ABSENT for other in state.requests)
+    work.requests[request] = RequestState(WAITING, 0, 0, 0, layout.prompt[request], 0, 0, rank)
     if layout.config.policy == "priority":
         work.insert(request)
     else:
@@ -52,7 +53,7 @@ def abort(
     layout: Layout, state: State, request: int, begin: Begin = Working
 ) -> tuple[State, str | None]:
     """Abort a request; nothing if it has ended. The second value is what that raised."""
-    if state.requests[request][0] == FINISHED:
+    if state.requests[request].status == FINISHED:
         return state, None
     work = begin(layout, state)
     try:
@@ -99,11 +100,11 @@ def update(
     outcomes: list[OutcomeSeen] = []
     freed = 0
     for place, entry in enumerate(batch):
-        if entry[4] == DROPPED:
-            outcomes.append((entry[0], 0, 0, True, -1))
+        if entry.standing == DROPPED:
+            outcomes.append(OutcomeSeen(entry.request, 0, 0, dropped=True))
             continue
         try:
-            if entry[4] == LIVE and loads and _fall(work, entry[0], loads, outcomes):
+            if entry.standing == LIVE and loads and _fall(work, entry.request, loads, outcomes):
                 continue
             freed |= _update_request(work, entry, accepted[place], outcomes)
         except NoReferenceError as raised:
@@ -122,11 +123,13 @@ def _fall(
     for load in loads.get(request, ()):
         left = min(load, known_tokens - 1)
         if left < computed - placeholders:
-            work.requests[request] = (status, left, 0, 0, known_tokens, blocks, starts, rank)
+            work.requests[request] = RequestState(
+                status, left, 0, 0, known_tokens, blocks, starts, rank
+            )
             work.mark_outputs(request, DROPPED)
             work.let_all_go(request)
             work.taken &= ~work.layout.own[request]
-            outcomes.append((request, 0, 0, True, left))
+            outcomes.append(OutcomeSeen(request, 0, 0, dropped=True, fell_to=left))
             return True
     return False
 
@@ -146,18 +149,18 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
             computed -= rejected
             if placeholders:
                 placeholders -= rejected
-            work.requests[request] = (
+            work.requests[request] = RequestState(
                 status, computed, placeholders, drafts, known_tokens, blocks, starts, rank
-            )  # fmt: skip
+            )
         if layout.rules.frees == "in-update" and work.held:
             freed = free_by_progress(work, request)
     if not samples:
-        outcomes.append((request, accepted, 0, False, -1))
+        outcomes.append(OutcomeSeen(request, accepted, 0, dropped=False))
         return freed
     sampled = 1 + accepted
     limit = layout.limit[request]
     emitted = tokens_emitted(sampled, known_tokens, limit)
-    outcomes.append((request, accepted, emitted, False, -1))
+    outcomes.append(OutcomeSeen(request, accepted, emitted, dropped=False))
     known_tokens += emitted
     if known_tokens >= limit:
         work.finish(request)
@@ -168,7 +171,7 @@ def _update_request(work: Working, entry: Entry, accepted: int, outcomes: list[O
             placeholders -= sampled
         if not layout.config.async_depth:
             drafts = layout.config.num_speculative_tokens
-    work.requests[request] = (
+    work.requests[request] = RequestState(
         status, computed, placeholders, drafts, known_tokens, blocks, starts, rank
-    )  # fmt: skip
+    )
     return freed

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from spec.model.layout import Layout
 from spec.model.state import (
+    DROPPED,
     ENDED_REQUEST,
     LIVE,
     PREEMPTED,
@@ -187,11 +188,11 @@ class Working:
         config = self.layout.config
         drafts = config.num_speculative_tokens
         wanted = min(num_tokens, self.layout.limit[request]) + drafts
-        held = self.requests[request][5]
+        held = self.requests[request].blocks
         blocks = -(-wanted // config.block_size)
         if blocks <= held:
             return held
-        total = sum([other[5] for other in self.requests])
+        total = sum([other.blocks for other in self.requests])
         return blocks if total - held + blocks <= config.num_kv_blocks else None
 
     def mark_outputs(self, request: int, standing: int) -> None:
@@ -205,7 +206,7 @@ class Working:
         """Whether a pass that is not yet updated runs the request."""
         for batch in self.in_flight:
             for entry in batch:
-                if entry[0] == request:
+                if entry.request == request:
                     return True
         return False
 
@@ -214,8 +215,8 @@ class Working:
         drafts = 0
         for batch in self.in_flight:
             for entry in batch:
-                if entry[0] == request and entry[4] == LIVE:
-                    drafts += entry[2]
+                if entry.request == request and entry.standing == LIVE:
+                    drafts += entry.num_drafts
         return drafts
 
     def forget_passed(self) -> None:
@@ -224,7 +225,7 @@ class Working:
         for request in self.running:
             taken = self.taken & layout.own[request]
             if taken:
-                lowest = self.requests[request][1] - self.drafts_in_flight(request)
+                lowest = self.requests[request].computed - self.drafts_in_flight(request)
                 for occurrence in range(layout.first[request], layout.first[request + 1]):
                     if taken >> occurrence & 1 and layout.last_row[occurrence] < lowest:
                         self.taken &= ~(1 << occurrence)
@@ -246,7 +247,7 @@ class Working:
 
     def order(self, request: int) -> tuple[int, int]:
         """Sort key of the priority policy."""
-        return self.layout.priority[request], self.requests[request][7]
+        return self.layout.priority[request], self.requests[request].rank
 
     def finish(self, request: int) -> None:
         """End a request, wherever it stands.
@@ -254,7 +255,7 @@ class Working:
         Raises:
             NoReferenceError: it holds no reference, which a fault may mind.
         """
-        status = self.requests[request][0]
+        status = self.requests[request].status
         if status == RUNNING:
             self.running.remove(request)
         else:
@@ -265,19 +266,20 @@ class Working:
             self.ended += (request,)
         self.requests[request] = ENDED_REQUEST
         self.payload &= ~(1 << request)
-        self.mark_outputs(request, 2)
+        self.mark_outputs(request, DROPPED)
         self.taken &= ~self.layout.own[request]
 
 
 def mark_entries(batch: Batch, request: int, standing: int) -> Batch:
     """A batch in which a request's entry counts for no more than the standing."""
     for place, entry in enumerate(batch):
-        if entry[0] == request and entry[4] < standing:
+        if entry.request == request and entry.standing < standing:
             return (*batch[:place], _lowered(entry, standing), *batch[place + 1 :])
     return batch
 
 
 def _lowered(entry: Entry, standing: int) -> Entry:
-    if standing == 2:
-        return (entry[0], 0, 0, False, 2)
-    return (*entry[:4], standing)
+    if standing == DROPPED:
+        return Entry(entry.request, 0, 0, samples=False, standing=DROPPED)
+    request, num_tokens, num_drafts, samples, _ = entry
+    return Entry(request, num_tokens, num_drafts, samples, standing)
