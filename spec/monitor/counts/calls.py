@@ -74,7 +74,11 @@ class CallsMonitor:
         for call in step.calls:
             if call.method == "free":
                 drops_all.add(call.request)
-                takes = {key: kept for key, kept in takes.items() if key[1] != call.request}
+                takes = {
+                    (name, request): kept
+                    for (name, request), kept in takes.items()
+                    if request != call.request
+                }
             elif call.feature >= 0:
                 key = (history.feature(call.request, call.feature).identifier, call.request)
                 if call.method == "allocate" or (
@@ -183,14 +187,14 @@ class CallsMonitor:
                     request,
                 )
         running = {scheduled.request: scheduled for scheduled in step.scheduled}
-        for key in fits - allocated.keys():
+        for request, index in fits - allocated.keys():
             # Releases ask for room before they see that the window has no row of the feature.
-            if key[0] in running and self._has_row_in_window(running[key[0]], key[1]):
+            if request in running and self._has_row_in_window(running[request], index):
                 self._note(
                     "room made and not used",
-                    f"request {key[0]} runs without {history.feature(*key).describe()}",
+                    f"request {request} runs without {history.feature(request, index).describe()}",
                     "what there was room for is allocated",
-                    key[0],
+                    request,
                 )
 
     def _has_row_in_window(self, scheduled: ScheduledRequest, index: int) -> bool:

@@ -195,15 +195,21 @@ class CountsMonitor:
     def _check_counts(self, seen: Counts, wanted: Counts, request: int, is_pass: bool) -> None:
         """Judge counts that are not what was expected of them."""
         status, computed, placeholders, _, tokens = wanted
-        if self._config.num_speculative_tokens == seen[3] > 0 and (
+        seen_status, _, _, drafts, seen_tokens = seen
+        if self._config.num_speculative_tokens == drafts > 0 and (
             status != "running" or self._may_keep_drafts(seen, self._states[request], is_pass)
         ):
-            wanted = (status, computed, placeholders, seen[3], tokens)
-        if seen == wanted or (status in ENDED and (seen[0], seen[4]) == (status, tokens)):
+            wanted = (status, computed, placeholders, drafts, tokens)
+        if seen == wanted or (status in ENDED and (seen_status, seen_tokens) == (status, tokens)):
             return
-        unlike = [name for name in zip(COUNTS, seen, wanted, strict=True) if name[1] != name[2]]
+        unlike = [
+            (name, count, wanted_count)
+            for name, count, wanted_count in zip(COUNTS, seen, wanted, strict=True)
+            if count != wanted_count
+        ]
+        first, *_ = (name for name, _, _ in unlike)
         self._note(
-            f"{unlike[0][0]} differs",
+            f"{first} differs",
             ", ".join(f"{name} {count}" for name, count, _ in unlike),
             ", ".join(f"{name} {count}" for name, _, count in unlike),
             request,
@@ -215,9 +221,10 @@ class CountsMonitor:
         Those of a turn that ended may stay until the next turn runs on, and those proposed with a
         token that a failed load took back: the target verifies them like all others.
         """
+        _, computed, _, drafts, _ = seen
         if is_pass:
-            return before.status != "running" and before.num_draft_tokens == seen[3]
-        return before.num_draft_tokens == seen[3] or seen[1] < before.num_computed_tokens
+            return before.status != "running" and before.num_draft_tokens == drafts
+        return before.num_draft_tokens == drafts or computed < before.num_computed_tokens
 
     def _may_move(self, step: Step, before: RequestState | None, state: RequestState) -> bool:
         """Whether a request that nothing happened to only lost its KV blocks, while it waits."""

@@ -98,7 +98,11 @@ class BookMonitor:
             counts.append((f"{kind}freeable", freeable, size - referenced, referenced))
         if claims.slots_conserved(free, freeable, occupied, referenced, size):
             return
-        wrong = [count for count in counts if count[1] != count[2] or count[2] < 0]
+        wrong = [
+            (name, reported, true, taken)
+            for name, reported, true, taken in counts
+            if reported != true or true < 0
+        ]
         for name, reported, true, taken in wrong or counts:
             self._note_slots(name, reported, true, taken)
 

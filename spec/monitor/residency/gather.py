@@ -160,7 +160,7 @@ class GatherMonitor:
         self._note_difference(reader, resident, read, (rows, seen_rows), (mask, seen_mask))
 
     def _check_slices_and_merge(self, reader: Reader, placed: list[Placed], read: Read) -> None:
-        total, returned = sum(run[2] for run in placed), sum(read.slices)
+        total, returned = sum(count for _, _, count, _ in placed), sum(read.slices)
         if total != returned:
             self._log.add(
                 "rows-exact",
@@ -225,21 +225,22 @@ class GatherMonitor:
         rows: tuple[list[Row], list[Row]],
         mask: tuple[Ranges, Ranges],
     ) -> None:
-        if mask[0] != mask[1]:
+        (wanted_mask, seen_mask), (wanted_rows, seen_rows) = mask, rows
+        if wanted_mask != seen_mask:
             self._log.add(
                 "mask-exact",
                 f"{reader}: mask differs",
-                observed=f"{reader}: mask at {write_ranges(mask[1])}",
-                expected=f"mask at {write_ranges(mask[0])}",
+                observed=f"{reader}: mask at {write_ranges(seen_mask)}",
+                expected=f"mask at {write_ranges(wanted_mask)}",
             )
-        if rows[0] == rows[1]:
+        if wanted_rows == seen_rows:
             return
         if not self._note_other_tensors(reader, resident, read):
             self._log.add(
                 "rows-exact",
                 f"{reader}: returned rows differ",
-                observed=f"{reader}: rows {write_rows(rows[1])}",
-                expected=f"rows {write_rows(rows[0])}",
+                observed=f"{reader}: rows {write_rows(seen_rows)}",
+                expected=f"rows {write_rows(wanted_rows)}",
             )
 
     def _note_other_tensors(self, reader: Reader, resident: list[ReadFeature], read: Read) -> bool:
@@ -247,7 +248,7 @@ class GatherMonitor:
         contents = self._history.contents
         # Other rows of the wrong tensor may equal those of the right one by chance.
         sizes = (
-            sum(run[2] for run in item.placed(contents[item.feature.identifier]))
+            sum(count for _, _, count, _ in item.placed(contents[item.feature.identifier]))
             for item in resident
         )
         if tuple(sizes) != read.slices:

@@ -57,9 +57,9 @@ def join_rows(rows: Iterable[Row]) -> list[Row]:
         if not count:
             continue
         if joined:
-            last = joined[-1]
-            if last[0] == encoding and last[1] + last[2] == first and encoding >= 0:
-                joined[-1] = (encoding, last[1], last[2] + count)
+            last_encoding, start, num_rows = joined[-1]
+            if last_encoding == encoding and start + num_rows == first and encoding >= 0:
+                joined[-1] = (encoding, start, num_rows + count)
                 continue
         joined.append((encoding, first, count))
     return joined
@@ -72,9 +72,10 @@ def join_placed(runs: Iterable[Placed]) -> list[Placed]:
         if not count:
             continue
         if joined:
-            last = joined[-1]
-            if last[0] == encoding and last[1] + last[2] == first and last[3] + last[2] == position:
-                joined[-1] = (encoding, last[1], last[2] + count, last[3])
+            last_encoding, start, num_rows, place = joined[-1]
+            follows = start + num_rows == first and place + num_rows == position
+            if last_encoding == encoding and follows:
+                joined[-1] = (encoding, start, num_rows + count, place)
                 continue
         joined.append((encoding, first, count, position))
     return joined
@@ -131,5 +132,8 @@ def ranges_meet(ranges: Ranges, others: Ranges) -> bool:
 
 def write_placed(placed: list[Placed]) -> str:
     """Rows and their positions as a person reads them."""
-    runs = [f"{write_rows([run[:3]])} at {run[3]}" for run in placed]
+    runs = [
+        f"{write_rows([(encoding, first, count)])} at {position}"
+        for encoding, first, count, position in placed
+    ]
     return ", ".join(runs) or "no rows"

@@ -57,9 +57,10 @@ def _compare_pass(
 ) -> list[LoopFinding]:
     if step.worker is None or other.worker is None:
         return []
-    if histories[0].contents.keys() != histories[1].contents.keys():
+    history_v1, history_v2 = histories
+    if history_v1.contents.keys() != history_v2.contents.keys():
         return []
-    names = tuple(
+    names, other_names = (
         {number: name for name, number in history.contents.items()} for history in histories
     )
     pairs = [("target", step.worker.target, other.worker.target)]
@@ -69,7 +70,7 @@ def _compare_pass(
     for reader, first, second in pairs:
         if first.error is not None or second.error is not None:
             continue
-        difference = _difference(first, second, names[0], names[1])
+        difference = _difference(first, second, names, other_names)
         if difference is not None:
             what, seen, expected = difference
             found.append(
