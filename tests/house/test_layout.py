@@ -20,7 +20,7 @@ MOST_MODULES = 18
 MOST_OF_A_NAME = 3
 """Modules that may have one name: a search for a file by its name leads to few."""
 
-MOST_LINES_OF_README = 140
+MOST_LINES_OF_README = 130
 README = ROOT / "README.md"
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
