@@ -127,11 +127,11 @@ class SeenSteps:
         return _engine_state(tuple(requests), state.waiting, state.running, self._books[book])
 
     def _request(self, request: int, numbers: Numbers) -> RequestState | None:
-        standing, computed, placeholders, drafts, known, blocks, _, _ = numbers
+        standing, computed, placeholders, drafts, known_tokens, blocks, _, _ = numbers
         status = self._statuses[standing]
         if status is None:
             return None
-        return _request_state(request, status, computed, placeholders, drafts, known, blocks)
+        return _request_state(request, status, computed, placeholders, drafts, known_tokens, blocks)
 
     def _book(self, state: State) -> LoopBookState:
         layout = self._layout

@@ -47,9 +47,11 @@ def headline(finding: LoopFinding, timeline: Timeline) -> str:
                 f"cache has room for {row.cache.size}"
             )
         case "work-conserving":
-            return f"{_who(finding, timeline)} could run, and is held up by one that cannot: {why}"
+            return (
+                f"{_subject(finding, timeline)} could run, and is held up by one that cannot: {why}"
+            )
         case "pass-uses-budget":
-            return f"{_who(finding, timeline)} could run more, and the pass has it left: {why}"
+            return f"{_subject(finding, timeline)} could run more, and the pass has it left: {why}"
     pattern = _ABOUT_ITEM.get(finding.claim)
     if (finding.request, finding.feature) in row.passed_over:
         if finding.claim == "need-agrees":
@@ -61,7 +63,7 @@ def headline(finding: LoopFinding, timeline: Timeline) -> str:
     return f"In {row.title}, {why[0].lower()}{why[1:]}: {finding.observed}"
 
 
-def _who(finding: LoopFinding, timeline: Timeline) -> str:
+def _subject(finding: LoopFinding, timeline: Timeline) -> str:
     alone = len(timeline.tracks) == 1 and not timeline.num_hidden_requests
     return "The request" if alone else f"Request {finding.request}"
 
@@ -88,7 +90,7 @@ def _stall(finding: LoopFinding, timeline: Timeline, row: StepRow) -> str:
     item = _item(finding, timeline)
     wanted = f"needed for {item}" if item else ""
     why = why.replace("encoder cache room held", f"cache room {wanted}, held".replace(" ,", ","))
-    return f"{_who(finding, timeline)} stops for ever{place}: it {why}"
+    return f"{_subject(finding, timeline)} stops for ever{place}: it {why}"
 
 
 def _drift(row: StepRow) -> str:
@@ -99,8 +101,8 @@ def _drift(row: StepRow) -> str:
     else:
         counts, what, true = cache.room, "rows that are free or can be freed", cache.true_room
     size = counted(cache.size, "row")
-    told = f"In an encoder cache of {size} the book counts {counts} {what}"
-    told += "" if counts > cache.size else f", and in truth there are {true}"
-    return f"{told}: " + (
+    sentence = f"In an encoder cache of {size} the book counts {counts} {what}"
+    sentence += "" if counts > cache.size else f", and in truth there are {true}"
+    return f"{sentence}: " + (
         "it will give away room that is not there" if counts > true else "room is lost"
     )

@@ -59,10 +59,10 @@ class SymbolicMask:
         """How many positions before this one take a row."""
         if self._dense:
             return position
-        known = self._counts.get(id(position))
-        if known is None:
-            known = self._counts[id(position)] = (position, self._point(position).count)
-        return known[1]
+        counted = self._counts.get(id(position))
+        if counted is None:
+            counted = self._counts[id(position)] = (position, self._point(position).count)
+        return counted[1]
 
     def _point(self, position: AnyInt) -> _Point:
         """The position's simplest form with its count: equal forms are one point."""

@@ -127,7 +127,7 @@ def _item_whole(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTer
 def _slots_conserved(scenario: SchedulingScenario, a_pass: _Pass) -> Iterator[BoolTerm]:
     book, size = a_pass.seen.book, scenario.cache_size
     present = sum((scenario.rows[name] for name, _ in book.references))
-    held = sum((scenario.rows[name] for name, who in book.references if who))
+    held = sum((scenario.rows[name] for name, holders in book.references if holders))
     free: AnyInt = book.num_free_slots
     freeable: AnyInt = size - held
     if book.num_freeable_slots is not None:

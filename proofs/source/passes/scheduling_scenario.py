@@ -62,8 +62,8 @@ class SchedulingShape:
         """Words for reports."""
         kinds = ", ".join("dense" if dense else "masked" for dense in self.dense)
         held = ", ".join(
-            f"{name} held by {who}" if who != "absent" else f"{name} absent"
-            for name, who in zip(self.hashes, self.book, strict=True)
+            f"{name} held by {holder}" if holder != "absent" else f"{name} absent"
+            for name, holder in zip(self.hashes, self.book, strict=True)
         )
         order = f", evicted in the order {self.oldest}" if len(self.oldest) > 1 else ""
         passes = f", {self.num_passes} passes" if self.num_passes > 1 else ""
@@ -187,9 +187,9 @@ class SchedulingScenario:
         Any number of other entries that nobody holds, between two of the hashes' in the order of
         eviction, give the same room as one of their total size; a size of 0 stands for none.
         """
-        for name, who in zip(self.shape.hashes, self.shape.book, strict=True):
-            if who != "absent" and who != "nobody":
-                yield EntryInput(name, self.rows[name], who)
+        for name, holder in zip(self.shape.hashes, self.shape.book, strict=True):
+            if holder != "absent" and holder != "nobody":
+                yield EntryInput(name, self.rows[name], holder)
         integer = self.exploration.integer
         if self.shape.lone:
             for name in self.shape.oldest:

@@ -57,7 +57,7 @@ class Act(NamedTuple):
 
     kind: ActKind
     name: str = ""
-    who: Occurrence = (-1, -1)
+    occurrence: Occurrence = (-1, -1)
     rows: int = 0
     is_new: bool = False
     was_idle: bool = False
@@ -117,12 +117,12 @@ class Ledger:
         """Rows of no entry."""
         return self._size - sum(entry.rows for entry in self.entries.values())
 
-    def kept_for(self, who: Occurrence, name: str) -> tuple[bool, int]:
+    def kept_for(self, occurrence: Occurrence, name: str) -> tuple[bool, int]:
         """Whether an entry is kept for the occurrence, and for how many others."""
         entry = self.entries.get(name)
         if entry is None:
             return False, 0
-        held = who in entry.occurrences
+        held = occurrence in entry.occurrences
         return held, len(entry.occurrences) - held
 
     def asks(self, call: Call, name: str, rows: int) -> Iterator[Act]:
@@ -133,35 +133,37 @@ class Ledger:
             name: the hash of its feature.
             rows: rows of its feature.
         """
-        who = (call.request, call.feature)
+        occurrence = (call.request, call.feature)
         if call.request != self._asking:
             yield from self.forgo()
             self._asking = call.request
         if call.method == "check_and_update_cache":
             if call.answer:
-                yield self._hit(who, name, rows)
+                yield self._hit(occurrence, name, rows)
             elif call.answer is False:
-                yield Act("miss", name, who, rows)
+                yield Act("miss", name, occurrence, rows)
         elif call.method == "can_allocate":
             if call.answer:
-                yield from self._make_room(who, name, rows, call.chosen)
+                yield from self._make_room(occurrence, name, rows, call.chosen)
             else:
                 yield from self._lower(call.chosen)
-                yield Act("refuse", name, who, rows, chosen=call.chosen, budget=call.budget)
+                yield Act("refuse", name, occurrence, rows, chosen=call.chosen, budget=call.budget)
         elif call.method == "allocate":
-            yield self._enter(who, name, rows)
+            yield self._enter(occurrence, name, rows)
 
-    def _hit(self, who: Occurrence, name: str, rows: int) -> Act:
+    def _hit(self, occurrence: Occurrence, name: str, rows: int) -> Act:
         entry = self.entries.get(name)
         if entry is None:
-            return Act("hit", name, who, rows, is_new=True)
-        was_idle, is_new = not entry.occurrences, who not in entry.occurrences
+            return Act("hit", name, occurrence, rows, is_new=True)
+        was_idle, is_new = not entry.occurrences, occurrence not in entry.occurrences
         if was_idle:
             self._idle.remove(name)
-        self.entries[name] = Entry(entry.rows, entry.occurrences | {who})
-        return Act("hit", name, who, entry.rows, is_new, was_idle)
+        self.entries[name] = Entry(entry.rows, entry.occurrences | {occurrence})
+        return Act("hit", name, occurrence, entry.rows, is_new, was_idle)
 
-    def _make_room(self, who: Occurrence, name: str, rows: int, chosen: int) -> Iterator[Act]:
+    def _make_room(
+        self, occurrence: Occurrence, name: str, rows: int, chosen: int
+    ) -> Iterator[Act]:
         yield from self._lower(chosen)
         wanted = chosen + rows
         while self.free < wanted and self._idle:
@@ -169,7 +171,7 @@ class Ledger:
             entry = self.entries.pop(oldest)
             yield Act("evict", oldest, rows=entry.rows, wanted=wanted)
         self._promised.append((name, rows))
-        yield Act("promise", name, who, rows, chosen=chosen)
+        yield Act("promise", name, occurrence, rows, chosen=chosen)
 
     def _lower(self, chosen: int) -> Iterator[Act]:
         """Forgo what was promised last and is not counted any more."""
@@ -182,30 +184,32 @@ class Ledger:
         yield from self._lower(0)
         self._asking = -1
 
-    def _enter(self, who: Occurrence, name: str, rows: int) -> Act:
-        self._promised = [one for one in self._promised if one[0] != name]
+    def _enter(self, occurrence: Occurrence, name: str, rows: int) -> Act:
+        self._promised = [promise for promise in self._promised if promise[0] != name]
         if name in self._idle:
             self._idle.remove(name)
-        self.entries[name] = Entry(rows, frozenset((who,)))
+        self.entries[name] = Entry(rows, frozenset((occurrence,)))
         self.chosen.add(name)
-        return Act("enter", name, who, rows)
+        return Act("enter", name, occurrence, rows)
 
-    def lets_go(self, who: Occurrence, name: str) -> Iterator[Act]:
+    def lets_go(self, occurrence: Occurrence, name: str) -> Iterator[Act]:
         """An occurrence is let go by progress; nothing happens if it is not held."""
         entry = self.entries.get(name)
-        if entry is not None and who in entry.occurrences:
-            left = entry.occurrences - {who}
+        if entry is not None and occurrence in entry.occurrences:
+            left = entry.occurrences - {occurrence}
             self.entries[name] = Entry(entry.rows, left)
             self._note_idle(name)
-            dropped = Dropped(name, entry.rows, (who,), not left)
-            yield Act("let-go", name, who, entry.rows, dropped=(dropped,))
+            dropped = Dropped(name, entry.rows, (occurrence,), not left)
+            yield Act("let-go", name, occurrence, entry.rows, dropped=(dropped,))
 
     def stops(self, request: int) -> Act:
         """A request lets everything go; what it alone had chosen in the pass leaves the book."""
         dropped = []
         for name in list(self.entries):
             entry = self.entries[name]
-            own = sorted([one for one in entry.occurrences if one[0] == request])
+            own = sorted(
+                [occurrence for occurrence in entry.occurrences if occurrence[0] == request]
+            )
             if not own:
                 continue
             left = entry.occurrences.difference(own)
@@ -218,7 +222,7 @@ class Ledger:
             else:
                 self.entries[name] = Entry(entry.rows, left)
                 self._note_idle(name)
-        return Act("stop", who=(request, -1), dropped=tuple(dropped))
+        return Act("stop", occurrence=(request, -1), dropped=tuple(dropped))
 
     def _note_idle(self, name: str) -> None:
         if not self.entries[name].occurrences and name not in self._idle:
@@ -247,9 +251,9 @@ class Ledger:
             if entry is None:
                 entry = entries[name] = Entry(rows.get(name, 0), frozenset())
             if not entry.is_held_by(holders):
-                stay = [one for one in entry.occurrences if one[0] in holders]
-                known = {request for request, _ in stay}
-                come = [(request, -1) for request in holders if request not in known]
+                stay = [occurrence for occurrence in entry.occurrences if occurrence[0] in holders]
+                requests = {request for request, _ in stay}
+                come = [(request, -1) for request in holders if request not in requests]
                 entries[name] = Entry(entry.rows, frozenset(stay + come))
         shown = {name for name, _ in book.references}
         if len(entries) > len(shown):

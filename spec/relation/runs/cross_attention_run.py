@@ -54,8 +54,8 @@ class ItemProjection:
         after = self.state._replace(**shown)
         differs = tuple(
             f"state.{name}"
-            for name, one, other in zip(ItemState._fields, after, self.state, strict=True)
-            if one != other
+            for name, value, other in zip(ItemState._fields, after, self.state, strict=True)
+            if value != other
         )
         self.taken.append(ItemTaken("observe", shown, self.scope, self.state, after, differs))
         self.state = after

@@ -12,8 +12,8 @@ from spec.relation.moves import TRANSITIONS
 from spec.relation.runs.book_ledger import Act, Dropped
 from spec.relation.state import Scope, State
 
-Told = Mapping[str, int | bool]
-"""What a transition is told."""
+Arguments = Mapping[str, int | bool]
+"""What a transition is given besides the state, by name."""
 
 
 class Taken(NamedTuple):
@@ -22,7 +22,7 @@ class Taken(NamedTuple):
     Attributes:
         transition: its name in :data:`spec.relation.moves.TRANSITIONS`, or ``observe``: the
             comparison with what the run shows after a step.
-        told: what it was told; of ``observe`` what was shown.
+        arguments: what it was given; of ``observe`` what was shown.
         scope: the constants, with the position that was looked at.
         before: the state before.
         after: the state after; of ``observe`` as shown.
@@ -30,7 +30,7 @@ class Taken(NamedTuple):
     """
 
     transition: str
-    told: Told
+    arguments: Arguments
     scope: Scope
     before: State
     after: State
@@ -46,28 +46,28 @@ class Footing:
         others: the footings under these constants, by their state; this one joins them.
     """
 
-    __slots__ = ("_others", "known", "scope", "state")
+    __slots__ = ("_others", "scope", "state", "transitions")
 
     def __init__(self, scope: Scope, state: State, others: dict[State, Footing]) -> None:
         self.scope = scope
         self.state = state
         self._others = others
         others[state] = self
-        self.known: dict[Hashable, tuple[Taken, Footing]] = {}
+        self.transitions: dict[Hashable, tuple[Taken, Footing]] = {}
 
     def at(self, state: State) -> Footing:
         """The one footing of another state under the same constants."""
         footing = self._others.get(state)
         return Footing(self.scope, state, self._others) if footing is None else footing
 
-    def take(self, transition: str, told: Told) -> tuple[Taken, Footing]:
+    def take(self, transition: str, arguments: Arguments) -> tuple[Taken, Footing]:
         """A transition, whether its guards hold or not, and where it leads."""
         scope, state = self.scope, self.state
-        guards, after = TRANSITIONS[transition].move(scope, state, CORRECT, **told)
+        guards, after = TRANSITIONS[transition].move(scope, state, CORRECT, **arguments)
         differs = tuple([name for name, holds in guards.items() if not holds])
-        return Taken(transition, told, scope, state, after, differs), self.at(after)
+        return Taken(transition, arguments, scope, state, after, differs), self.at(after)
 
-    def observe(self, shown: Told) -> tuple[Taken, Footing]:
+    def observe(self, shown: Arguments) -> tuple[Taken, Footing]:
         """The comparison with what a run shows, and where it leads."""
         scope, state = self.scope, self.state
         after = changed(state, **shown)
@@ -76,8 +76,8 @@ class Footing:
         differs = tuple(
             [
                 f"state.{name}"
-                for name, one, other in zip(State._fields, after, state, strict=True)
-                if one != other
+                for name, value, other in zip(State._fields, after, state, strict=True)
+                if value != other
             ]
         )
         return Taken("observe", shown, scope, state, after, differs), self.at(after)
@@ -144,15 +144,15 @@ class Projection:
         other.moves, other.name, other.own, other.taken = self.moves, self.name, self.own, []
         return other
 
-    def take(self, transition: str, **told: int | bool) -> None:
+    def take(self, transition: str, **arguments: int | bool) -> None:
         """Let a transition happen, whether its guards hold or not."""
-        known = self.footing.known
-        key = (transition, *told.values()) if told else transition
-        found = known.get(key)
+        transitions = self.footing.transitions
+        key = (transition, *arguments.values()) if arguments else transition
+        found = transitions.get(key)
         if found is None:
-            found = known[key] = self.footing.take(transition, told)
-        self.taken.append(found[0])
-        self.footing = found[1]
+            found = transitions[key] = self.footing.take(transition, arguments)
+        taken, self.footing = found
+        self.taken.append(taken)
 
     def observe(self, names: tuple[str, ...], shown: tuple[int | bool, ...]) -> None:
         """Compare the state with what the run shows, and go on from that.
@@ -161,16 +161,16 @@ class Projection:
             names: fields of the state.
             shown: their values.
         """
-        known = self.footing.known
+        transitions = self.footing.transitions
         # As many values are always of the same fields.
-        found = known.get(shown)
+        found = transitions.get(shown)
         if found is None:
-            told = dict(zip(names, shown, strict=True))
-            found = known[shown] = self.footing.observe(told)
-        self.taken.append(found[0])
-        self.footing = found[1]
+            values = dict(zip(names, shown, strict=True))
+            found = transitions[shown] = self.footing.observe(values)
+        taken, self.footing = found
+        self.taken.append(taken)
 
-    def schedule(self, start: int, num_tokens: int, **told: int | bool) -> None:
+    def schedule(self, start: int, num_tokens: int, **arguments: int | bool) -> None:
         """A pass schedules the request; look at a position in the window where there is one."""
         scope = self.footing.scope
         end = start + num_tokens + scope.scheduler_lookahead
@@ -178,7 +178,7 @@ class Projection:
         if row is not None and row[0] != scope.position:
             scope = scope._replace(position=row[0])
             self.footing = self.moves.footing(scope, self.footing.state)
-        self.take("advance", num_tokens=num_tokens, **told)
+        self.take("advance", num_tokens=num_tokens, **arguments)
 
     def act(self, act: Act) -> None:
         """Take the transition that the act is in this projection, if it is any."""
@@ -200,7 +200,7 @@ class Projection:
                 self.take("promise-elsewhere", chosen_rows=act.chosen, their_rows=act.rows)
             case "forgo":
                 self.take("forgo", forgone_rows=act.rows, here=here)
-            case "enter" if act.who == self.own:
+            case "enter" if act.occurrence == self.own:
                 self._try(act)
                 self.take("enter")
             case "enter" if here:
@@ -209,13 +209,13 @@ class Projection:
                 self.take("enter-elsewhere", their_rows=act.rows)
             case "let-go":
                 self._let_go(act.dropped)
-            case "stop" if act.who[0] == self.request:
+            case "stop" if act.occurrence[0] == self.request:
                 self.let_all_go(act, "stop")
             case "stop":
                 self._let_go(act.dropped)
 
     def _hit(self, act: Act, here: bool) -> None:
-        if act.who == self.own:
+        if act.occurrence == self.own:
             self._try(act)
             self.take("hit")
         elif here:
@@ -227,31 +227,31 @@ class Projection:
         if not (self.state.running or self.state.trying):
             self.take("attempt")
 
-    def let_all_go(self, act: Act, transition: str, **told: int) -> None:
+    def let_all_go(self, act: Act, transition: str, **arguments: int) -> None:
         """The request itself lets everything go: it stops, or is rewound."""
         own_others = sum(
             1
-            for one in act.dropped
-            if one.name == self.name
-            for occurrence in one.occurrences
+            for entry in act.dropped
+            if entry.name == self.name
+            for occurrence in entry.occurrences
             if occurrence != self.own
         )
-        self.take(transition, own_others=own_others, **told)
+        self.take(transition, own_others=own_others, **arguments)
         self._others_go(act.dropped)
 
     def _let_go(self, dropped: tuple[Dropped, ...]) -> None:
-        for one in dropped:
-            if one.name == self.name:
-                if self.own in one.occurrences:
+        for entry in dropped:
+            if entry.name == self.name:
+                if self.own in entry.occurrences:
                     self.take("let-go")
                 else:
-                    self.take("others-let-go", count=len(one.occurrences))
+                    self.take("others-let-go", count=len(entry.occurrences))
         self._others_go(dropped)
 
     def _others_go(self, dropped: tuple[Dropped, ...]) -> None:
         """What other entries lose with it."""
-        elsewhere = [one for one in dropped if one.name != self.name and one.is_idle]
+        elsewhere = [entry for entry in dropped if entry.name != self.name and entry.is_idle]
         if elsewhere:
-            staying = sum(one.rows for one in elsewhere if not one.leaves)
-            leaving = sum(one.rows for one in elsewhere if one.leaves)
+            staying = sum(entry.rows for entry in elsewhere if not entry.leaves)
+            leaving = sum(entry.rows for entry in elsewhere if entry.leaves)
             self.take("elsewhere-lets-go", staying_rows=staying, leaving_rows=leaving)

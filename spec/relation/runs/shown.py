@@ -58,14 +58,14 @@ def shown_of(
     return shown if book.num_freeable_slots is None else (*shown, book.num_freeable_slots)
 
 
-def apart(mine: State, theirs: State) -> str | None:
+def apart(state: State, other_state: State) -> str | None:
     """The first field that a transition may ask for and that differs, with both values."""
-    if mine == theirs:
+    if state == other_state:
         return None
-    runs = mine.running or mine.trying
-    for name, one, other in zip(State._fields, mine, theirs, strict=True):
-        if one == other or name in REMEMBERED:
+    runs = state.running or state.trying
+    for name, value, other in zip(State._fields, state, other_state, strict=True):
+        if value == other or name in REMEMBERED:
             continue
         if runs or name not in OF_RUNNING:
-            return f"{name} {one} or {other}"
+            return f"{name} {value} or {other}"
     return None
