@@ -25,7 +25,7 @@ from spec.functions.case_files import write_atomically
 from spec.verdict import Verdict, exit_code
 
 _FEW = 8
-"""Up to so many cells, each is told by itself."""
+"""Up to so many cells, each is printed with its proofs and counterexamples."""
 
 
 def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
@@ -58,8 +58,9 @@ def ablate(
     """Decide for every choice of guards whether it is safe, and whether requests make progress.
 
     Each answer is a theorem, proved again here by both solvers, or the smallest counterexample of
-    the model, repeated by the reference with the same guards. Each option keeps
-    the choices that have this value; of a few choices each is told by itself.
+    the model, repeated by the reference with the same guards. Each option keeps the
+    choices with this value. Where few are left, each is printed with its proofs and
+    counterexamples.
 
     Exits 0 when all are decided, 3 when a solver gave up on a theorem, 5 when theorems, model and
     reference disagree, 2 for wrong input and 130 after Ctrl-C.

@@ -32,15 +32,15 @@ from proofs.results.publish import MachineFiles
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Of how many cases the reference walks one, round by round: 1 for all, 0 for none.",
+    help="Let the reference walk beside the model in one case of so many: 1 for all, 0 for none.",
 )
 @click.option(
     "--relation",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Of how many cases one is laid, round by round, against the relation that the unbounded "
-    "proofs are about: 1 for all, 0 for none.",
+    help="Lay one case of so many, round by round, against the relation that the unbounded proofs "
+    "are about: 1 for all, 0 for none.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes at once."
@@ -66,14 +66,15 @@ def explore(
 ) -> int:
     """Explore every case of a small scope, with all choices within a run, on the model.
 
-    A case is a layout under a configuration: two requests with two items each and one of text
-    alone, laid out in every way with items of one or two tokens; configurations of which any two
-    settings come together in one. Small layouts meet all of these, most of two requests some or
-    one; --scope full has more. Choices are every number of accepted drafts, every time of arrival
-    in a given order, and once an abort, a reset, or a failed load that takes a request back to its
-    start or by one token. The reference walks beside the model, each round is laid against the
-    relation of the unbounded proofs, and each counterexample is replayed on the reference before it
-    is shown.
+    A case is a layout of prompts under a configuration. Layouts have at most two requests with
+    two items each, of one or two tokens, and one request of text alone, in every arrangement.
+    Configurations are chosen so that any two settings come together in one of them: small layouts
+    are run under each, most of two requests under some or one. --scope full has more.
+
+    Choices within a run are how many drafts are accepted, when each request arrives, and at most
+    one abort, reset or failed load. The reference runs the same rounds, each round is laid against
+    the relation of the unbounded proofs, and each counterexample is replayed on the reference
+    before it is shown.
 
     Exits 0 when all claims hold in the whole scope, 1 when one is refuted, 2 for wrong input, 4
     when a premise never happened, 5 when the reference and the model part or a round lies outside

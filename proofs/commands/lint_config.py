@@ -110,7 +110,7 @@ def lint_config(
     smallest prompt that stalls, the theorems that say so and what to change.
 
     Exits 0 when no prompt stalls, 1 when one does, 2 for wrong input or a missing fact, 3 when the
-    theorems do not settle it, 5 when --report runs an engine that does not stop as they say, and
+    theorems do not settle it, 5 when an engine that --report runs does not stop as they say, and
     130 after Ctrl-C.
     """
     files.require_writable(output)

@@ -68,7 +68,8 @@ def target_options(
             "--fault",
             "faults",
             multiple=True,
-            help="Break the reference with this named fault; may be repeated.",
+            help="Break the reference with this named fault; may be repeated. An unknown name "
+            "lists them all.",
         ),
     )
 

@@ -56,7 +56,7 @@ from spec.verdict import exit_code
     "show_relation",
     is_flag=True,
     help="Say which steps of the new run lie outside the relation that the unbounded proofs are "
-    "about, and in what.",
+    "about, and why.",
 )
 @click.option("--trace", "trace_file", type=FILE, help="Write the new run to this file.")
 @click.option(

@@ -44,8 +44,8 @@ DEFAULT_EXAMPLES = 500
     "--release",
     "releases",
     multiple=True,
-    help="Release of vLLM; may be repeated. Every release at which a recorded fault comes or goes "
-    "when not given.",
+    help="Release of vLLM; may be repeated. When not given: every release in which a recorded "
+    "fault appears or disappears.",
 )
 @click.option(
     "--examples",

@@ -14,7 +14,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("spec", "impl", "proofs")
-MOST_MODULES = 18
+MOST_MODULES = 16
 """In one folder, its sign apart: what a reader can look over at once."""
 
 MOST_OF_A_NAME = 3

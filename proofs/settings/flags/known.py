@@ -138,7 +138,7 @@ ARGUMENTS = (
     Argument(
         "ec_transfer_config",
         "table",
-        "A store of encoder outputs outside of the engine; likewise.",
+        "A store of encoder outputs outside of the engine; with one the theorems settle nothing.",
     ),
     Argument("scheduler_cls", "word", unmodelled="another scheduler"),
     Argument(
