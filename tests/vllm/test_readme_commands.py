@@ -10,18 +10,11 @@ import pytest
 from proofs.describe.words import describe_part
 from proofs.recorded import FOLDER as RECORDS
 from tests.recorders.record_docs import README
-from tests.recorders.record_readme import ELLIPSIS, FOLDER, RECORDED, Shown, shown_in
-from tests.support.releases import ask, require_release
+from tests.recorders.record_readme import ELLIPSIS, FOLDER, RECORDED, Shown, output_of, shown_in
+from tests.support.releases import require_release
 
 SHOWN = {shown.subcommand: shown for shown in shown_in(README.read_text(encoding="utf-8"))}
 RELEASE = "0.23.0"
-RUN = """
-import json, sys
-from click.testing import CliRunner
-from proofs.commands.main import main
-
-print("RESULT" + json.dumps(CliRunner().invoke(main, sys.argv[2:]).output))
-"""
 
 
 def recorded(subcommand: str) -> str:
@@ -38,7 +31,7 @@ def test_every_shown_command_is_held() -> None:
 def test_a_quick_command_prints_what_is_shown() -> None:
     """Wrong: whoever follows the README sees something else."""
     require_release(RELEASE)
-    assert SHOWN["replay"].fits(ask(RELEASE, RUN, *SHOWN["replay"].arguments))
+    assert SHOWN["replay"].fits(output_of(SHOWN["replay"]))
 
 
 @pytest.mark.parametrize("subcommand", RECORDED)
@@ -49,11 +42,11 @@ def test_a_slow_command_printed_what_is_shown(subcommand: str) -> None:
 
 def test_the_records_agree_with_what_releases_are_known_to_violate() -> None:
     """Wrong: the records of the outputs were left behind by the code."""
-    known = json.loads((RECORDS / "releases.json").read_text(encoding="utf-8"))[RELEASE]
-    violated = {(claim, describe_part(part)) for claim, part in known["function_violated"]}
+    record = json.loads((RECORDS / "releases.json").read_text(encoding="utf-8"))[RELEASE]
+    violated = {(claim, describe_part(part)) for claim, part in record["function_violated"]}
     rows = re.findall(r"^([a-z-]+) +(\S.*?) +REFUTED  ", recorded("check"), re.MULTILINE)
     assert {(claim, part.partition(" (without ")[0]) for claim, part in rows} == violated
-    refuted = {tuple(pair) for pair in known["source_refuted"]}
+    refuted = {tuple(pair) for pair in record["source_refuted"]}
     proved = re.findall(r"^  ([a-z-]+) +(\S+) +([A-Z]+) ", recorded("prove"), re.MULTILINE)
     claim = SHOWN["prove"].arguments[-1]
     parts = {(claim, part) for of_claim, part, verdict in proved if verdict == "REFUTED"}
