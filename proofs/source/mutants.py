@@ -8,6 +8,7 @@ from pathlib import Path
 
 from impl.target import Part
 from proofs.smt.mutate import Mutant, mutants
+from proofs.source.answers import Answers
 from proofs.source.ask.piece import Piece
 from proofs.source.check import pieces_of
 from proofs.source.code.book_calls import (
@@ -58,7 +59,11 @@ GUARDS: tuple[Guards, ...] = (
 
 
 def judged_mutants(
-    package: Path, name: str, guards: Guards, max_features: int = 2
+    package: Path,
+    name: str,
+    guards: Guards,
+    max_features: int = 2,
+    answers: Answers | None = None,
 ) -> Iterator[tuple[Mutant, Piece | None]]:
     """Every mutant of a part's guards, with the first piece that is PROVED no longer, if any.
 
@@ -68,14 +73,14 @@ def judged_mutants(
     tree = release.tree(guards.module)
     proved = {
         (piece.claim, piece.shape)
-        for piece in pieces_of(release, name, (guards.part,), max_features)
+        for piece in pieces_of(release, name, (guards.part,), max_features, answers=answers)
         if piece.verdict is Verdict.PROVED
     }
     for mutant in mutants(tree, guards.functions, guards.class_name):
         changed = release.with_change(guards.module, mutant.tree)
         red = (
             piece
-            for piece in pieces_of(changed, name, (guards.part,), max_features)
+            for piece in pieces_of(changed, name, (guards.part,), max_features, answers=answers)
             if piece.verdict is not Verdict.PROVED and (piece.claim, piece.shape) in proved
         )
         yield mutant, next(red, None)

@@ -8,6 +8,7 @@ import pytest
 
 from impl.target import RUNNERS
 from impl.vllm.launch.source import cache_folder, unpacked
+from proofs.source.answers import Answers
 from proofs.source.check import SourceReport, check_source
 from proofs.source.mutants import GUARDS, Guards, judged_mutants
 from spec.verdict import Verdict
@@ -69,7 +70,9 @@ def _package(release: str) -> Path:
 def report(request: pytest.FixtureRequest) -> SourceReport:
     # One feature shows every recorded refutation; what two and three add is proved by `.ci/run`.
     # The scheduling and whole runs, of which that is not so, have tests of their own.
-    return check_source(_package(request.param), request.param, parts=PARTS, max_features=1)
+    return check_source(
+        _package(request.param), request.param, parts=PARTS, max_features=1, answers=Answers()
+    )
 
 
 def test_three_releases_have_three_free_rules_and_two_tolerated_sets() -> None:
@@ -117,7 +120,9 @@ def test_a_mutant_of_each_guard_turns_red(guards: Guards) -> None:
     features = 1 if guards.part in RUNNERS else 2
     alive = {
         tuple(mutant.change.split(" -> "))
-        for mutant, piece in judged_mutants(_package("0.33.0"), "0.33.0", guards, features)
+        for mutant, piece in judged_mutants(
+            _package("0.33.0"), "0.33.0", guards, features, Answers()
+        )
         if piece is None
     }
     assert alive == ALIVE.get(guards.part, set())

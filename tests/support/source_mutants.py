@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.smt.mutate import Mutant, mutants
+from proofs.source.answers import Answers, Job
 from proofs.source.ask.piece import Piece
+from proofs.source.check import pieces_of_job
 from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
 from proofs.source.code.encoder_passes import ALLOCATE_METHOD, RESERVE_METHOD, TRY_METHOD
 from proofs.source.code.recorders import OVERRIDES
@@ -23,6 +25,7 @@ from proofs.source.passes.which_rule import scheduled_inputs_piece
 from spec.verdict import Verdict
 
 RELEASE = "0.33.0"
+NAME = "a mutant"
 REJECT_METHOD = "_reject_on_encoder_cache_embed_mismatch"
 
 Shape = RunShape | SchedulingShape
@@ -137,7 +140,8 @@ def made(release: ReleaseSource) -> Iterator[Mutant]:
 def pieces(release: ReleaseSource, shape: Shape) -> list[Piece]:
     """Every claim on one shape."""
     of_shape = run_pieces if isinstance(shape, RunShape) else scheduling_pieces
-    return of_shape(release, "mutant", shape)  # type: ignore[arg-type]
+    job: Job = partial(of_shape, name=NAME, shape=shape)  # type: ignore[arg-type]
+    return list(pieces_of_job(job, release, NAME, Answers()))
 
 
 @cache
@@ -169,4 +173,6 @@ def against_the_rule(tree: ast.Module | None = None) -> Piece:
     release = original()
     assert release is not None
     changed = release if tree is None else release.with_change(SCHEDULER_MODULE, tree)
-    return scheduled_inputs_piece(changed, KNOWN_RULES[:1])
+    job = partial(scheduled_inputs_piece, candidates=KNOWN_RULES[:1])
+    (piece,) = pieces_of_job(job, changed, NAME, Answers())
+    return piece
