@@ -25,6 +25,7 @@ _ASKING = (
     "tests/settings/test_lint_overlapping.py",
     "tests/vllm/test_protocol_faults.py",
     "tests/vllm/test_readme_commands.py",
+    "tests/vllm/test_refactorings.py",
     "tests/vllm/test_vllm_found.py",
     "tests/vllm/test_vllm_loop.py",
     "tests/vllm/test_vllm_loop_commands.py",

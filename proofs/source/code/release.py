@@ -19,7 +19,7 @@ import builtins
 import hashlib
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType, MethodType
 from typing import Any
@@ -275,16 +275,15 @@ class SourceModule:
         return self.resolve(name) if name in _BUILTINS else self._names[name]
 
     def definition(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
-        """Syntax tree of a function, or of a method of a class, if the module has it."""
+        """Syntax tree of a function, or of a method of a class, if the module has it.
+
+        A method may stand in a base of the class, if the base stands in the module.
+        """
         self._release.reads.add("definition", self.name, class_name or "", function)
-        body = self.syntax.body
-        if class_name is not None:
-            found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == class_name]
-            body = found[-1].body if found else []
-        for node in reversed(body):
-            if isinstance(node, ast.FunctionDef) and node.name == function:
-                return node
-        return None
+        if class_name is None:
+            return _function_in(self.syntax.body, function)
+        classes = {n.name: n for n in self.syntax.body if isinstance(n, ast.ClassDef)}
+        return _method_of(class_name, function, classes)
 
     def parameters(self, class_name: str | None, function: str) -> tuple[str, ...]:
         """Names of a function's parameters; none if the module lacks the function."""
@@ -337,6 +336,35 @@ class SourceModule:
         if origin.startswith("vllm.") and self._release.has_module(origin):
             return self._release.module(origin).value(name)
         raise NotModelled(f"{self.name} imports {name} from {origin}, which is not modelled")
+
+
+def _function_in(body: Sequence[ast.stmt], name: str) -> ast.FunctionDef | None:
+    for node in reversed(body):  # Python keeps the last definition of a name.
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return node
+    return None
+
+
+def _method_of(
+    class_name: str, method: str, classes: Mapping[str, ast.ClassDef]
+) -> ast.FunctionDef | None:
+    """The method of a class or of the first base that has it, the bases of a base before the next.
+
+    That is Python's own order unless two bases share one.
+    """
+    left = [class_name]
+    seen: set[str] = set()
+    while left:
+        name = left.pop(0)
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        owner = classes[name]
+        found = _function_in(owner.body, method)
+        if found is not None:
+            return found
+        left[:0] = [base.id for base in owner.bases if isinstance(base, ast.Name)]
+    return None
 
 
 def _names_of_body(node: ast.ClassDef) -> set[str]:
