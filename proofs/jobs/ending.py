@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import sys
 import threading
@@ -30,6 +31,9 @@ CLOSED_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
 
 ERROR_EXIT_CODE = exit_code([Verdict.ERROR])
 
+_LEAST_MEMORY = 800_000 << 10
+"""Bytes of address space that tensors and both solvers take before anything is computed."""
+
 TRACEBACK_VARIABLE = "RESIDENCY_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected error."""
 
@@ -45,6 +49,7 @@ def code_of(command: Callable[[], Any]) -> int:
     with _noted_interrupts(interrupted), _sigterm_interrupts(terminated):
         try:
             try:
+                _require_memory()
                 result = command()
                 code = result if isinstance(result, int) else 0
             except SystemExit as ending:
@@ -66,6 +71,17 @@ def code_of(command: Callable[[], Any]) -> int:
             if terminated:  # The signal took workers along, and their end is no fault.
                 return _end("Interrupted.", INTERRUPTED_EXIT_CODE)
             return _end(*_line_and_code(error))
+
+
+def _require_memory() -> None:
+    """Refuse to begin where the libraries cannot be loaded: the loader would end without a word.
+
+    Raises:
+        MemoryError: the process may have less memory than that.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY:
+        raise MemoryError
 
 
 def _code_of_exit(ending: SystemExit) -> int:

@@ -14,7 +14,7 @@ PRINTERS = {
     "proofs/results/github.py": {"click.echo"},
     # Tables and lines of rich; what comes from outside passes table_text or harmless_lines.
     "proofs/commands/bench.py": {"console.print"},
-    "proofs/search/functions/present.py": {"console.print"},
+    "proofs/results/result_table.py": {"console.print"},
     "proofs/smt/proving.py": {"console.print"},
     # Texts of our own alone.
     "proofs/commands/claims.py": {"console.print"},

@@ -291,8 +291,10 @@ def test_item_that_is_split() -> None:
             (), (), (), CONTENTS, read(((1, 0, 2),), (0, 2)), read(((1, 1, 2),), (0, 2))
         ),
     )
-    assert claims([*CLEAN[:3], split], WHOLE) == {"item-whole"}
-    assert claims([*CLEAN[:3], split]) == set()
+    short = replace(SCENARIO.config, long_prefill_token_threshold=2)
+    whole = replace(WHOLE, config=replace(short, whole_items=True))
+    assert claims([*CLEAN[:3], split], whole) == {"item-whole"}
+    assert claims([*CLEAN[:3], split], replace(SCENARIO, config=short)) == set()
     assert claims(CLEAN, WHOLE, "idle") == set()
 
 
@@ -305,14 +307,21 @@ def test_start_inside_an_item_is_exempt_and_counted() -> None:
             (), (), (), CONTENTS, read(((1, 1, 2),), (0, 2)), read(((1, 2, 2),), (0, 2))
         ),
     )
-    monitor = LoopMonitor(WHOLE, "V1")
+    short = replace(WHOLE.config, long_prefill_token_threshold=2)
+    monitor = LoopMonitor(replace(WHOLE, config=short), "V1")
     for step in (*CLEAN[:3], inside):
         assert of_other_claims(monitor.observe(step)) == ()
     assert monitor.premises["item-whole.exempt"] == 1
 
 
 @pytest.mark.parametrize(
-    ("budget", "expected"), [(4, {"need-agrees"}), (5, set()), (7, set()), (8, {"need-agrees"})]
+    ("budget", "expected"),
+    [
+        (4, {"need-agrees"}),
+        (5, set()),
+        (7, set()),
+        (8, {"need-agrees", "pass-uses-budget"}),
+    ],
 )
 def test_only_a_cut_before_a_whole_item_needs_no_question(budget: int, expected: set[str]) -> None:
     """With tokens for a part of B the range was cut; with fewer it ended there, with more it ran.

@@ -35,7 +35,6 @@ WITHOUT_MEANING: dict[tuple[str, str, str], str] = {
     ("Call", "method", "to cancel"): _NOTHING + "; or a reference goes by either method",
     ("Call", "method", "to free_encoder_input"): _NOTHING,
     ("Call", "request", "+1"): _NOTHING,
-    ("Call", "request", "-1"): _WANTED,
     ("EngineState", "requests", "swap"): _ORDER + "each state names its request",
     ("EngineState", "waiting", "swap"): "the order of those that wait is the scheduler's choice",
     ("EventSeen", "calls", "drop"): _NOTHING,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-import torch
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -74,6 +73,8 @@ class Tensors:
     @property
     def settings(self) -> TensorSettings:
         """The settings that were sent."""
+        import torch  # Who asks a process for its messages alone waits for no tensors.
+
         return TensorSettings(self.device, getattr(torch, self.dtype), self.hidden_size)
 
 

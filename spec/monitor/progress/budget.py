@@ -146,6 +146,8 @@ class _Judge:
     def _lacks_kv_blocks(self, state: RequestState) -> bool:
         """Whether it or a running request before it got no KV blocks and had nobody to preempt."""
         running = self._before.running
+        if state.request not in running:
+            return True  # The trace contradicts itself, which counts-agree says.
         upto = running[: running.index(state.request) + 1]
         return any(self._last_slots(request) is False for request in upto)
 

@@ -61,6 +61,7 @@ class ProgressMonitor:
         self._reported: set[str] = set()
         self._held_up: set[tuple[int, int]] = set()
         self._short: set[tuple[int | None, str]] = set()
+        self._refused: set[int | None] = set()
         self.premises: Counter[str] = Counter()
         self.settled = False
 
@@ -123,6 +124,7 @@ class ProgressMonitor:
         if step.error is None:
             findings += self._check_work_conserving(step, before)
             findings += self._check_uses_budget(step, before, findings)
+        self._refused.update(step.rejected)
         self._hidden.observe_pass(step, before)
         self._round = step
         self._passes.append(step)
@@ -215,7 +217,8 @@ class ProgressMonitor:
         """Judge what the pass gave to whom, apart from those that a refused request holds up."""
         seen = check_uses_budget(step, before, self._hidden, self._scenario.config)
         self.premises["pass-uses-budget"] += seen.premises
-        named = {finding.request for finding in held_up}
+        # A request that was refused for good waits for the update that ends it.
+        named = {finding.request for finding in held_up} | self._refused
         findings = []
         for finding in seen.violations:
             key = (finding.request, finding.mechanism)
