@@ -114,7 +114,7 @@ def data_of_runs(obligation: Obligation) -> Iterator[dict[str, Value]]:
             data: dict[str, Value] = {
                 **taken.scope._asdict(),
                 **taken.before._asdict(),
-                **taken.told,
+                **taken.arguments,
             }
             yield data
             if statement.transition == "rewind":

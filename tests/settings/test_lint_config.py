@@ -227,7 +227,10 @@ def test_a_padded_decode_is_not_asserted_where_chunks_are_aligned() -> None:
             ("--max-num-batched-tokens", "8", "--largest-item", "2", "--largest-rows", "3"),
             "at most one row a token",
         ),
-        (("--max-num-batched-tokens", "8", "--largest-item", "2", "-sc", "{"), "no JSON object"),
+        (
+            ("--max-num-batched-tokens", "8", "--largest-item", "2", "-sc", "{"),
+            "speculative_config: not JSON",
+        ),
         (("--max-num-batched-tokens", "8", "--largest-item", "2", "-sc", "{}"), "give method"),
         (
             ("--max-num-batched-tokens", "8", "--largest-item", "2", "-sc", MTP),
