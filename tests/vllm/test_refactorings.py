@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 from functools import cache
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -17,9 +15,10 @@ from proofs.source.check import SourceReport, check_source
 from spec.verdict import Verdict
 from tests.support.refactorings import REFACTORINGS, Refactoring, parsed
 from tests.support.releases import ask, require_release
+from tests.vllm.test_vllm_adapter import NEWEST, edited
 from tests.vllm.test_vllm_target import run_python
 
-RELEASE = "0.33.0"
+RELEASE = NEWEST
 PARTS = ("free", "window", "row_range")
 """What the source is proved of here: the least that answers in a second."""
 
@@ -70,7 +69,7 @@ def _refactored(kinds: tuple[Refactoring, ...]) -> dict[str, ast.Module]:
 
 def _checkout(folder: Path, kinds: tuple[Refactoring, ...]) -> Path:
     """A copy of the release with some refactorings; unchanged files are links."""
-    copytree(require_release(RELEASE).package, folder / "vllm", copy_function=os.symlink)
+    edited(folder)
     for name, tree in _refactored(kinds).items():
         file = folder / "vllm" / f"{name.replace('.', '/')}.py"
         file.unlink()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spec.claims.predicates import pass_uses_budget
-from spec.monitor.progress.conserving import Rest, is_ready
+from spec.monitor.progress.conserving import Rest, is_ready, kind_of, wanted_tokens
 from spec.monitor.progress.hidden_state import HiddenState
 from spec.monitor.progress.least_chunk import Wish, least_chunk
 from spec.record.config import EngineConfig
@@ -88,7 +88,7 @@ class _Judge:
     def served(self, state: RequestState, entry: ScheduledRequest) -> LoopFinding | None:
         """Judge a chunk."""
         start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
-        wanted = entry.prefill_len - start if entry.started else _wanted(state)
+        wanted = entry.prefill_len - start if entry.started else wanted_tokens(state)
         if num_tokens >= wanted:
             return None
         wish = self._wish(state, start, wanted)
@@ -100,14 +100,14 @@ class _Judge:
             state,
             f"runs {num_tokens} of {wanted} tokens",
             f"at least {least} tokens: nothing ends its chunk before",
-            f"a {_kind(state)} request gets fewer tokens than there are for it",
+            f"a {kind_of(state)} request gets fewer tokens than there are for it",
         )
 
     def without_tokens(self, state: RequestState) -> LoopFinding | None:
         """Judge a ready request that got none."""
         state = self._rest.when_tried(state)
         start = self._hidden.start(state)
-        wanted = _wanted(state) if state.status == "running" else state.num_tokens - start
+        wanted = wanted_tokens(state) if state.status == "running" else state.num_tokens - start
         wish = self._wish(state, start, wanted)
         tokens = self._rest.tokens - self._returned_after(state)
         least = least_chunk(wish, tokens, self._config)
@@ -118,7 +118,7 @@ class _Judge:
             state,
             f"is {tried} and gets no tokens",
             f"at least {least} tokens: it lacks nothing",
-            f"a {_kind(state)} request that is {tried} gets no tokens and lacks nothing",
+            f"a {kind_of(state)} request that is {tried} gets no tokens and lacks nothing",
         )
 
     def _wish(self, state: RequestState, start: int, wanted: int) -> Wish:
@@ -148,8 +148,7 @@ class _Judge:
         running = self._before.running
         if state.request not in running:
             return True  # The trace contradicts itself, which counts-agree says.
-        upto = running[: running.index(state.request) + 1]
-        return any(self._last_slots(request) is False for request in upto)
+        return self._rest.was_refused_slots(running[: running.index(state.request) + 1])
 
     def _admissions_ended(self, state: RequestState) -> bool:
         """Whether one that goes before it ended the admissions of the pass.
@@ -166,7 +165,7 @@ class _Judge:
             return True
         if self._config.policy == "fcfs":
             waiting = waiting[: waiting.index(state.request) + 1]
-        if any(self._last_slots(request) is False for request in waiting):
+        if self._rest.was_refused_slots(waiting):
             return True
         states = {other.request: other for other in self._before.requests}
         return any(
@@ -176,14 +175,6 @@ class _Judge:
             and other not in self._served
             and is_ready(states[other], self._hidden)
         )
-
-    def _last_slots(self, request: int) -> bool | None:
-        """What the request's last question for KV blocks was answered."""
-        answer = None
-        for call in self._step.calls:
-            if call.method == "allocate_slots" and call.request == request:
-                answer = call.answer
-        return answer
 
     def _was_refused(self, request: int) -> bool:
         """Whether it was refused an item, or refused for good."""
@@ -262,17 +253,3 @@ class _Judge:
             expected=f"request {state.request} gets {expected}",
             mechanism=mechanism,
         )
-
-
-def _wanted(state: RequestState) -> int:
-    """Tokens of a running request that are known, drafted or sampled, and not computed."""
-    return (
-        state.num_tokens
-        + state.num_output_placeholders
-        + state.num_draft_tokens
-        - state.num_computed_tokens
-    )
-
-
-def _kind(state: RequestState) -> str:
-    return "running" if state.status == "running" else "waiting"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spec.monitor.progress.hidden_state import HiddenState
@@ -86,13 +87,17 @@ def is_ready(state: RequestState, hidden: HiddenState) -> bool:
         return not hidden.in_flight.of(state.request)
     if state.status != "running":
         return False
-    left = (
+    return wanted_tokens(state) > 0 and not hidden.surely_ends(state)
+
+
+def wanted_tokens(state: RequestState) -> int:
+    """Tokens of a running request that are known, drafted or sampled, and not computed."""
+    return (
         state.num_tokens
         + state.num_output_placeholders
         + state.num_draft_tokens
         - state.num_computed_tokens
     )
-    return left > 0 and not hidden.surely_ends(state)
 
 
 class Rest:
@@ -185,12 +190,17 @@ class Rest:
         step = self._step
         if step.preempted and (state.status != "running" or state.request in step.preempted):
             return True  # no waiting request is admitted in a pass that had to preempt
-        last: dict[int, bool | None] = {
-            call.request: call.answer for call in step.calls if call.method == "allocate_slots"
-        }
         queue = self._before.running if state.status == "running" else self._before.waiting
-        upto = queue[: queue.index(state.request) + 1]
-        return any(last.get(request) is False for request in upto)
+        return self.was_refused_slots(queue[: queue.index(state.request) + 1])
+
+    def was_refused_slots(self, requests: Sequence[int]) -> bool:
+        """Whether the last question for KV blocks of any of the requests was answered by no."""
+        last = {
+            call.request: call.answer
+            for call in self._step.calls
+            if call.method == "allocate_slots"
+        }
+        return any(last.get(request) is False for request in requests)
 
     def lacks_encoding(self, state: RequestState) -> bool:
         """Whether an item at the request's progress was refused, or would have been."""
@@ -263,11 +273,12 @@ def _finding(
         ),
         expected=f"request {other.request} runs in this pass: it lacks nothing",
         mechanism=(
-            f"a {_kind(head)} request that is refused an encoder input holds up a {_kind(other)} "
-            f"request behind it that is {tried}"
+            f"a {kind_of(head)} request that is refused an encoder input holds up a "
+            f"{kind_of(other)} request behind it that is {tried}"
         ),
     )
 
 
-def _kind(state: RequestState) -> str:
+def kind_of(state: RequestState) -> str:
+    """How a mechanism names the request: a preempted one waits too."""
     return "running" if state.status == "running" else "waiting"
