@@ -1,6 +1,8 @@
-"""Counts, parts and targets in words."""
+"""Counts, parts, targets and places in words."""
 
 from __future__ import annotations
+
+from spec.record.run_findings import LoopFinding
 
 _PARTS_IN_WORDS = {"encoder_decoder_book": "encoder-decoder book", "row_range": "row range"}
 """Parts whose ids are not words."""
@@ -20,3 +22,13 @@ def describe_target(target: str) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """``1 row``, ``2 rows``."""
     return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def describe_place(finding: LoopFinding) -> str:
+    """Pass, request and feature of a finding on a run, as far as it names them."""
+    place = f"pass {finding.pass_index}"
+    if finding.request is not None:
+        place += f", request {finding.request}"
+    if finding.feature is not None:
+        place += f", feature {finding.feature}"
+    return place

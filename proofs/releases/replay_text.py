@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from proofs.describe.visible import print_lines
-from proofs.describe.words import counted, describe_part
+from proofs.describe.words import counted, describe_part, describe_place
 from proofs.drive.documents import AnyDocument
 from proofs.drive.examples import Replay
 from proofs.drive.replay import Comparison, Replayed
@@ -75,7 +75,7 @@ def _headline(replayed: Replayed) -> str:
         words.append(f"({replayed.reason})")
     if replayed.trace is not None:
         ends = f"ends: {replayed.trace.ending}"
-        words.append(f"after {_counted_passes(num_passes(replayed.trace))}, {ends}")
+        words.append(f"after {counted(num_passes(replayed.trace), 'pass', 'passes')}, {ends}")
     return f"{describe_part(replayed.part)}: {' '.join(words)}"
 
 
@@ -84,17 +84,9 @@ def num_passes(trace: Trace) -> int:
     return sum(step.kind == "pass" for step in trace.steps)
 
 
-def _counted_passes(number: int) -> str:
-    return f"{number} {'pass' if number == 1 else 'passes'}"
-
-
 def describe_finding(finding: LoopFinding) -> str:
     """Everything about a finding on one line."""
-    place = f"pass {finding.pass_index}"
-    if finding.request is not None:
-        place += f", request {finding.request}"
-    if finding.feature is not None:
-        place += f", feature {finding.feature}"
+    place = describe_place(finding)
     if finding.loop is not None:
         place += f", loop of passes {finding.loop[0]} to {finding.loop[1]}"
     return (

@@ -9,7 +9,7 @@ from typing import Any
 from proofs.describe.scenarios import describe_scenario
 from proofs.describe.shape import has_derived_sizes
 from proofs.describe.visible import print_lines
-from proofs.describe.words import counted
+from proofs.describe.words import counted, describe_place
 from proofs.results.code_digest import code_digest
 from proofs.results.outcome import Checked
 from proofs.results.result_table import print_results, summary
@@ -66,11 +66,7 @@ def _not_given(report: LoopReport) -> list[str]:
 
 def _print_counterexample(counterexample: LoopCounterexample) -> None:
     finding = counterexample.finding
-    where = f"pass {finding.pass_index}"
-    if finding.request is not None:
-        where += f", request {finding.request}"
-    if finding.feature is not None:
-        where += f", feature {finding.feature}"
+    where = describe_place(finding)
     if finding.loop is not None:
         where += f", passes {finding.loop[0]} to {finding.loop[1]} again and again"
     runners = " and ".join(counterexample.runners)
