@@ -4,7 +4,7 @@ A moment is a share of the computing time that the command takes when it is left
 processes together: a busy machine comes to the same moments, only later. The processes of a command
 are known by a variable in their environment.
 
-``python -m tests.support.kills`` goes through every command, each with ten seeded moments.
+``python -m tests.support.kills [COMMAND ...]`` goes through commands, each with ten seeded moments.
 """
 
 from __future__ import annotations
@@ -266,9 +266,9 @@ def killed_and_run_again(
 
 
 def main() -> None:
-    """Go through all commands, every kind of process and ten moments of each."""
+    """Go through the commands named, or all: every kind of process and ten moments of each."""
     random = Random(0)
-    for command in COMMANDS:
+    for command in [BY_NAME[name] for name in sys.argv[1:]] or COMMANDS:
         releases = [word for word in command.words if word.startswith("0.")]
         if not all(unpacked(cache_folder(), release) for release in releases):
             print(f"NOT CHECKED: {command.name} needs vllm {', '.join(releases)}; run `make vllm`")

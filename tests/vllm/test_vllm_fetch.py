@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import pytest
 from click.testing import CliRunner
 from pypi_simple import PyPISimple
 
+from impl.vllm.launch import fetch as fetching
 from impl.vllm.launch.fetch import CI_RELEASES, fetch, from_directory, releases
 from impl.vllm.launch.source import cached_releases, unpacked
 from proofs.commands.vllm import vllm as vllm_command
@@ -52,6 +55,7 @@ class Index:
         self._url = url
         self._pages = pages
         self.requests: list[str] = []
+        self.floods: dict[str, tuple[int, bool, Callable[[], Iterator[bytes]]]] = {}
         self._links: list[str] = []
         self._publish_page()
 
@@ -72,6 +76,26 @@ class Index:
         """Answer as an index does that is down."""
         self._pages["/simple/vllm/"] = (503, "text/plain", b"later")
 
+    def answer_with(self, kind: str, content: bytes) -> None:
+        """Answer the question for releases with something else."""
+        self._pages["/simple/vllm/"] = (200, kind, content)
+
+    def flood(self, what: str) -> Callable[[], int]:
+        """Go on sending without an end; how many times a mebibyte was sent since."""
+        place = "/files/vllm-1.0.0.tar.gz" if "archive" in what else "/simple/vllm/"
+        sent: list[int] = []
+
+        def chunks() -> Iterator[bytes]:
+            packer = zlib.compressobj(wbits=31) if what == "swollen archive" else None
+            while len(sent) < 1000:
+                sent.append(1)
+                chunk = b" " * (1 << 20)
+                yield chunk if packer is None else packer.compress(chunk)
+
+        status = 302 if what == "redirection" else 200
+        self.floods[place] = (status, what == "swollen archive", chunks)
+        return lambda: len(sent)
+
     def _publish_page(self) -> None:
         html = f"<!DOCTYPE html><html><body>{''.join(self._links)}</body></html>"
         self._pages["/simple/vllm/"] = (200, "text/html", html.encode())
@@ -85,12 +109,26 @@ def index() -> Iterator[Index]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             seen.append(self.path)
+            if self.path in made.floods:
+                self.flood(*made.floods[self.path])
+                return
             status, kind, content = pages.get(self.path, (404, "text/plain", b"no"))
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        def flood(self, status: int, packed: bool, chunks: Callable[[], Iterator[bytes]]) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Location", "/elsewhere")
+            if packed:
+                self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            with suppress(OSError):  # The reader has gone, as it should.
+                for chunk in chunks():
+                    self.wfile.write(chunk)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- as inherited
             """Stay quiet."""
@@ -164,6 +202,30 @@ def test_no_network_is_said_plainly(tmp_path: Path) -> None:
     closed = PyPISimple("http://127.0.0.1:9/simple/")
     with pytest.raises(InputError, match=r"no connection.*--source"):
         fetch("1.0.0", cache=tmp_path, client=closed)
+
+
+@pytest.mark.parametrize("what", ["archive", "swollen archive", "index", "redirection"])
+def test_an_answer_without_an_end_is_cut_off(
+    what: str, published: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong: an index that goes on sending fills the memory or the disk."""
+    monkeypatch.setattr(fetching, "_MOST_BYTES_OF_A_PAGE", 2 << 20)
+    monkeypatch.setattr(fetching, "_MOST_BYTES_OF_AN_ARCHIVE", 2 << 20)
+    cut = published.flood(what)
+    with pytest.raises(InputError, match="refused, it is longer than 2 MiB") as refused:
+        fetch("1.0.0", cache=tmp_path, client=published.client())
+    assert "\n" not in str(refused.value)
+    assert cut() < 1000, "it was read to its end"
+    assert not list(tmp_path.glob(".vllm*"))
+    assert unpacked(tmp_path, "1.0.0") is None
+
+
+def test_an_index_that_answers_something_else_is_named(published: Index, tmp_path: Path) -> None:
+    """Wrong: a page of JSON that is no index ends with an error that nobody expected."""
+    published.answer_with("application/vnd.pypi.simple.v1+json", b'{"name": 1}')
+    with pytest.raises(InputError, match="not a package index") as refused:
+        fetch("1.0.0", cache=tmp_path, client=published.client())
+    assert len(str(refused.value)) < 3000
 
 
 def test_a_failing_index_is_named_with_its_answer(published: Index, tmp_path: Path) -> None:

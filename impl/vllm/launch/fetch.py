@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import requests
 from packaging.version import InvalidVersion, Version
@@ -26,6 +27,7 @@ from pypi_simple import (
     NoSuchProjectError,
     PyPISimple,
     UnsupportedContentTypeError,
+    UnsupportedRepoVersionError,
 )
 
 from impl.vllm.launch.download_bar import progress_bar
@@ -40,7 +42,7 @@ from impl.vllm.launch.source import (
     unpacked_folder,
     write_record,
 )
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.functions.case_files import write_atomically
 
 __all__ = ["CI_RELEASES", "Source", "fetch", "from_directory", "releases"]
@@ -54,6 +56,10 @@ _SETTINGS = "pyproject.toml"
 
 _MOST_FILES, _MOST_BYTES = 50_000, 2 << 30
 """Far more than the source of a release has, unpacked."""
+
+_MOST_BYTES_OF_A_PAGE, _MOST_BYTES_OF_AN_ARCHIVE = 64 << 20, 512 << 20
+"""Of one answer, after it was decompressed: a hundred times what the index answers, and ten times
+the largest archive."""
 
 _LOCK = ".lock"
 _HALF_DONE = (f".{PACKAGE}-", ".old.")
@@ -211,6 +217,7 @@ def _is_whole(archive: Path) -> bool:
 
 def _download(release: str, archive: Path, progress: bool, client: PyPISimple | None) -> None:
     with client or PyPISimple() as index:
+        _bound_answers(index)
         package = _find(release, index)
         published = package.digests.get("sha256")
         if published is None:
@@ -243,15 +250,44 @@ def _download(release: str, archive: Path, progress: bool, client: PyPISimple | 
     write_atomically(_sum_file(archive), published + "\n")
 
 
+def _bound_answers(index: PyPISimple) -> None:
+    """Let the index answer with so much and no more, whatever it says of the length."""
+    hooks = index.s.hooks["response"]
+    if _bounded not in hooks:
+        hooks.append(_bounded)
+
+
+def _bounded(response: requests.Response, **how: Any) -> None:
+    """Count what is read of an answer, and refuse the rest of one that is too long."""
+    most = _MOST_BYTES_OF_AN_ARCHIVE if how.get("stream") else _MOST_BYTES_OF_A_PAGE
+    read = response.iter_content
+
+    def counted(*arguments: Any, **named: Any) -> Iterator[bytes]:
+        size = 0
+        for chunk in read(*arguments, **named):
+            size += len(chunk)
+            if size > most:
+                raise InputError(
+                    f"{response.url}: refused, it is longer than {most >> 20} MiB, far more than "
+                    "any release; nothing was kept"
+                )
+            yield chunk
+
+    # Whoever reads an answer, or a redirection, does so by this method.
+    setattr(response, "iter_content", counted)  # noqa: B010 -- a method cannot be assigned to
+
+
 def _find(release: str, index: PyPISimple) -> DistributionPackage:
     try:
         page = index.get_project_page(PACKAGE, timeout=_TIMEOUT_SECONDS)
     except NoSuchProjectError:
         raise InputError(f"{index.endpoint}: this index has no project {PACKAGE}") from None
-    except UnsupportedContentTypeError as error:
-        raise InputError(f"{index.endpoint}: not a package index ({error})") from None
     except requests.RequestException as error:
         raise _network_error(index.endpoint, error) from None
+    except InputError:
+        raise
+    except (UnsupportedContentTypeError, UnsupportedRepoVersionError, ValueError) as error:
+        raise InputError(f"{index.endpoint}: not a package index ({described(error)})") from None
     wanted = Version(release)
     packages: dict[Version, DistributionPackage] = {}
     for package in page.packages:
