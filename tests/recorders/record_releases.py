@@ -1,6 +1,6 @@
 """Record what the releases show, from what the commands of ``.ci/run`` write; never by hand.
 
-    .ci/run source_of_old source_of_middle source_of_new functions loops
+    .ci/run sources functions loops
     python -m tests.recorders.record_releases build/releases [--check]
 
 ``--check`` compares with the record instead of writing it, and exits with 1 where they differ.

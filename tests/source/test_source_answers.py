@@ -13,11 +13,14 @@ from proofs.commands.main import main
 from proofs.source import answers as kept_answers
 from proofs.source.answers import Answers
 from proofs.source.check import SourceReport, check_source
+from proofs.source.code.encoder_passes import TRY_METHOD, require_known_calls
+from proofs.source.code.release import ReleaseSource
 from spec.verdict import Verdict
 from tests.support.fake_release import write_release
 
 WRONG_FREE = (" - request.num_output_placeholders", "")
 PARTS = ("free", "window")
+SHIFT = "shift_computed_tokens=self.num_prefill_lookahead"
 
 
 def _report(
@@ -78,6 +81,37 @@ def test_a_changed_line_is_asked_about_where_it_is_read(
     assert changed.num_questions - changed.num_kept == num_asked
     assert _without_times(changed) == _without_times(_report(package, None))
     assert (_without_times(changed).results == _without_times(right).results) == (num_asked == 0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "is_kept"),
+    [
+        (f"tokens = 2; self.{TRY_METHOD}(request, {SHIFT})", True),
+        (f"self.{TRY_METHOD}(request, shift_computed_tokens=0)", False),
+        (f"self.{TRY_METHOD}(request, {SHIFT}); self.{TRY_METHOD}(request, {SHIFT})", False),
+        ("pass", False),
+    ],
+)
+def test_of_the_whole_pass_only_the_calls_of_what_is_proved_are_read(
+    tmp_path: Path, schedule: str, is_kept: bool
+) -> None:
+    """Wrong: any change of a pass asks all again, or one that calls otherwise keeps its answer."""
+
+    def release(name: str, body: str) -> ReleaseSource:
+        with_pass = f"class Scheduler:\n    def schedule(self):\n        {body}\n"
+        package = write_release(tmp_path / name, scheduler=("class Scheduler:", with_pass))
+        return ReleaseSource(package, {})
+
+    answers = Answers(tmp_path / "answers")
+    before = release("before", f"self.{TRY_METHOD}(request, {SHIFT})")
+    answers.keep(_known_calls, before, "a release", kept_answers.ask(_known_calls, before))
+    found = answers.find(_known_calls, release("after", schedule), "a release")
+    assert found == (() if is_kept else None)
+
+
+def _known_calls(release: ReleaseSource) -> tuple[()]:
+    require_known_calls(release)
+    return ()
 
 
 def test_changed_code_of_ours_asks_everything_again(

@@ -92,10 +92,9 @@ def require_known_calls(release: ReleaseSource) -> None:
     Raises:
         NotModelled: it does not, so that what is proved of them would say nothing of a pass.
     """
-    schedule = release.module(SCHEDULER_MODULE).definition(SCHEDULER_CLASS, "schedule")
-    calls = [] if schedule is None else [n for n in ast.walk(schedule) if isinstance(n, ast.Call)]
-    tries = [call for call in calls if _is_method(call, TRY_METHOD)]
-    reserves = [call for call in calls if _is_method(call, RESERVE_METHOD)]
+    module = release.module(SCHEDULER_MODULE)
+    tries = module.calls(SCHEDULER_CLASS, "schedule", TRY_METHOD)
+    reserves = module.calls(SCHEDULER_CLASS, "schedule", RESERVE_METHOD)
     if not tries:
         raise NotModelled(f"schedule() does not call {TRY_METHOD}")
     for call in tries:
@@ -107,10 +106,6 @@ def require_known_calls(release: ReleaseSource) -> None:
 
 
 _KNOWN_SHIFTS = ("1 if self.use_eagle else 0", "self.num_prefill_lookahead")
-
-
-def _is_method(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == name
 
 
 def run_scheduling(release: ReleaseSource, given: SchedulingInput) -> SchedulingObservation:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 Read: TypeAlias = tuple[str, ...]
-"""What was looked up: ``module`` and its name, ``name`` and the module and the name in it, or
-``definition`` and the module, the class (empty for none) and the function."""
+"""What was looked up: ``module`` and its name, ``name`` and the module and the name in it,
+``definition`` and the module, the class (empty for none) and the function, or ``calls`` and the
+same with the method that is called."""
 
 
 class Reads:

@@ -67,7 +67,7 @@ class _Parsed:
         self._trees: dict[Path, ast.Module] = {}
         # The nodes are kept, so that their identifiers stay their own.
         self._code: dict[int, tuple[ast.stmt, CodeType]] = {}
-        self._digests: dict[int, tuple[ast.stmt, str]] = {}
+        self._digests: dict[int, tuple[ast.AST, str]] = {}
 
     def tree(self, path: Path) -> ast.Module:
         """A file's syntax tree.
@@ -87,8 +87,8 @@ class _Parsed:
             self._code[id(node)] = (node, code)
         return self._code[id(node)][1]
 
-    def digest(self, node: ast.stmt) -> str:
-        """A digest of a definition's text, without comments and line numbers."""
+    def digest(self, node: ast.AST) -> str:
+        """A digest of a statement or an expression, without comments and line numbers."""
         if id(node) not in self._digests:
             digest = hashlib.sha256(ast.dump(node).encode()).hexdigest()
             self._digests[id(node)] = (node, digest)
@@ -179,7 +179,9 @@ class ReleaseSource:
             return "not readable"
         if kind == "name":
             return module.digest_of_name(*names)
-        class_name, function = names
+        class_name, function, *called = names
+        if kind == "calls":
+            return module.digest_of_calls(class_name or None, function, *called)
         return module.digest_of_definition(class_name or None, function)
 
     def _path(self, name: str) -> Path:
@@ -266,6 +268,11 @@ class SourceModule:
         found = self.definition(class_name, function)
         return "absent" if found is None else self._release.parsed.digest(found)
 
+    def digest_of_calls(self, class_name: str | None, function: str, called: str) -> str:
+        """A digest of the calls of a method within a function."""
+        calls = self.calls(class_name, function, called)
+        return repr([self._release.parsed.digest(call) for call in calls])
+
     def value(self, name: str) -> Any:
         """The value of a module-level name, the same object each time: two enums never compare.
 
@@ -280,6 +287,16 @@ class SourceModule:
         A method may stand in a base of the class, if the base stands in the module.
         """
         self._release.reads.add("definition", self.name, class_name or "", function)
+        return self._defined(class_name, function)
+
+    def calls(self, class_name: str | None, function: str, called: str) -> tuple[ast.Call, ...]:
+        """Calls of a method of any object within a function; nothing else of it is read."""
+        self._release.reads.add("calls", self.name, class_name or "", function, called)
+        node = self._defined(class_name, function)
+        nodes = () if node is None else ast.walk(node)
+        return tuple(n for n in nodes if isinstance(n, ast.Call) and _is_method(n, called))
+
+    def _defined(self, class_name: str | None, function: str) -> ast.FunctionDef | None:
         if class_name is None:
             return _function_in(self.syntax.body, function)
         classes = {n.name: n for n in self.syntax.body if isinstance(n, ast.ClassDef)}
@@ -336,6 +353,10 @@ class SourceModule:
         if origin.startswith("vllm.") and self._release.has_module(origin):
             return self._release.module(origin).value(name)
         raise NotModelled(f"{self.name} imports {name} from {origin}, which is not modelled")
+
+
+def _is_method(call: ast.Call, name: str) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == name
 
 
 def _function_in(body: Sequence[ast.stmt], name: str) -> ast.FunctionDef | None:
