@@ -269,13 +269,13 @@ def source_report(
         disable=not console.is_terminal,
     ) as progress:
         task = progress.add_task(table_text(source.name), total=None)
-        told = time.monotonic()
+        last_shown = time.monotonic()
 
         def advance(done: int, total: int) -> None:
-            nonlocal told
+            nonlocal last_shown
             progress.update(task, completed=done, total=total)
-            if not console.is_terminal and time.monotonic() - told > _SECONDS_BETWEEN_LINES:
-                told = time.monotonic()
+            if not console.is_terminal and time.monotonic() - last_shown > _SECONDS_BETWEEN_LINES:
+                last_shown = time.monotonic()
                 print_lines(f"{source.name}: {done} of {total} questions", err=True)
 
         report = check_source(

@@ -199,10 +199,10 @@ def test_recorded_findings_that_are_gone_are_named() -> None:
     scenario = loads(dumps_scenario(SCENARIO, findings))
     trace = loads(dumps_trace(trace_of("V1"), findings))
     v1 = Replayed("V1", Verdict.REFUTED, findings=(FOUND,))
-    v2, both = Replayed("V2", Verdict.HELD), Replayed("V1 with V2", Verdict.HELD)
+    v2, replays = Replayed("V2", Verdict.HELD), Replayed("V1 with V2", Verdict.HELD)
     assert gone(scenario, [v1]) == (other,)
     assert gone(scenario, [v2]) == (shrunk, other)
-    assert gone(scenario, [v1, v2, both]) == (other, of_both)
+    assert gone(scenario, [v1, v2, replays]) == (other, of_both)
     assert gone(trace, [v1]) == (other,)
     assert gone(trace, [v2]) == ()
 
@@ -210,12 +210,12 @@ def test_recorded_findings_that_are_gone_are_named() -> None:
 def test_runners_that_read_differently_are_refuted() -> None:
     """Wrong: each runner is clean by itself, and nobody looks at both."""
     text = dumps_scenario(SCENARIO)
-    both = [replayed(ReferenceLoop(), text, runner=name) for name in RUNNERS]
-    assert agreement(both[:1]) is None
-    result = agreement(both)
+    replays = [replayed(ReferenceLoop(), text, runner=name) for name in RUNNERS]
+    assert agreement(replays[:1]) is None
+    result = agreement(replays)
     assert result is not None
     assert (result.part, result.verdict) == ("V1 with V2", Verdict.HELD)
-    trace = both[1].trace
+    trace = replays[1].trace
     assert trace is not None
     index, step = next(
         (index, step)
@@ -225,8 +225,8 @@ def test_runners_that_read_differently_are_refuted() -> None:
     assert step.worker is not None
     worker = replace(step.worker, target=replace(step.worker.target, rows=(), slices=(), mask=()))
     steps = (*trace.steps[:index], replace(step, worker=worker), *trace.steps[index + 1 :])
-    changed = replace(both[1], trace=replace(trace, steps=steps))
-    result = agreement([both[0], changed])
+    changed = replace(replays[1], trace=replace(trace, steps=steps))
+    result = agreement([replays[0], changed])
     assert result is not None
     assert result.verdict is Verdict.REFUTED
     assert {found.claim for found in result.findings} == {"runners-agree"}

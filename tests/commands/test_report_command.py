@@ -390,9 +390,9 @@ def test_a_scenario_is_compared_on_two_vllms(
 
 def test_what_is_in_the_file_is_not_believed() -> None:
     """A finding that somebody wrote into a trace would count as fixed."""
-    both = compare(run(), run())
-    assert (both.fixed, both.new, both.still) == ((), (), ())
-    assert both.sentence == "neither run breaks a claim"
+    comparison = compare(run(), run())
+    assert (comparison.fixed, comparison.new, comparison.still) == ((), (), ())
+    assert comparison.sentence == "neither run breaks a claim"
 
 
 def test_a_run_that_was_cut_is_compared_as_far_as_it_goes() -> None:
@@ -422,26 +422,26 @@ def test_a_long_comparison_keeps_the_first_difference() -> None:
     index = next(i for i, step in enumerate(first.steps) if i >= half and step.calls)
     step = replace(first.steps[index], calls=())
     second = replace(first, steps=(*first.steps[:index], step, *first.steps[index + 1 :]))
-    both = compare(first, second)
-    before, pairs, after = shown_pairs(both)
+    comparison = compare(first, second)
+    before, pairs, after = shown_pairs(comparison)
     assert [pair.first for pair in pairs if pair.relation == "first difference"] == [index]
     assert before + len(pairs) + after == len(first.steps)
     assert before > 0
     assert after > 0
-    text = "\n".join(comparison_lines(both))
+    text = "\n".join(comparison_lines(comparison))
     assert f"... {before} steps before are left out" in text
-    assert len(comparison_page(both)) < 1_000_000
+    assert len(comparison_page(comparison)) < 1_000_000
 
 
 def test_steps_that_only_one_run_has_stand_alone() -> None:
     """All later steps would stand beside steps of other passes."""
-    both = compare(run(STUCK, *FAULTS), run())
-    first, second = both.first.trace.steps, both.second.trace.steps
-    for pair in both.pairs:
+    comparison = compare(run(STUCK, *FAULTS), run())
+    first, second = comparison.first.trace.steps, comparison.second.trace.steps
+    for pair in comparison.pairs:
         if pair.first is not None and pair.second is not None:
             assert first[pair.first].kind == second[pair.second].kind
-    assert [p.first for p in both.pairs if p.first is not None] == list(range(len(first)))
-    assert [p.second for p in both.pairs if p.second is not None] == list(range(len(second)))
+    assert [p.first for p in comparison.pairs if p.first is not None] == list(range(len(first)))
+    assert [p.second for p in comparison.pairs if p.second is not None] == list(range(len(second)))
 
 
 # The line that reproduces

@@ -60,7 +60,12 @@ ALL = dict(commands())
 
 def options(command: click.Command) -> set[str]:
     """The options of a command."""
-    return {name for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    return {
+        name
+        for option in command.params
+        if isinstance(option, click.Option)
+        for name in option.opts
+    }
 
 
 def says_refuted(command: click.Command) -> bool:

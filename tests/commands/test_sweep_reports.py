@@ -50,7 +50,7 @@ def sweep(
     places = {f"vllm {number}": faults for number, faults in releases.items()}
 
     def make(vllm: VllmName) -> LoopTarget:
-        return ReferenceLoop([one for one in places[vllm.source.name].split(",") if one])
+        return ReferenceLoop([fault for fault in places[vllm.source.name].split(",") if fault])
 
     for place in ("proofs.releases.sweep.make_target", "proofs.drive.jobs.make_target"):
         monkeypatch.setattr(place, make)
@@ -148,8 +148,8 @@ def test_another_violation_does_not_pass_for_the_one_that_was_found(
     sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
     kept = json.loads(file.read_text())
     found = [violation for entry in kept["targets"] for violation in entry["violations"]]
-    for one in found:
-        one["fingerprint"], one["mechanism"] = "0" * 12, "in another way"
+    for violation in found:
+        violation["fingerprint"], violation["mechanism"] = "0" * 12, "in another way"
     file.write_text(json.dumps(kept))
     again = sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words, "--report", folder)
     assert again.exit_code == 5, again.output

@@ -203,12 +203,14 @@ def test_progress_that_was_taken_in_the_pass_counts() -> None:
 
 def test_lacking_a_sequence_slot_excuses() -> None:
     """A waiting request cannot start when as many run as may; one that runs already can go on."""
-    one = replace(CONFIG, max_num_seqs=1)
+    single_seq = replace(CONFIG, max_num_seqs=1)
     head = request(0, "running", 0)
-    assert not held_up(head=head, config=one)
-    assert held_up(head=head, other=request(1, "running", 4), config=replace(one, max_num_seqs=2))
+    assert not held_up(head=head, config=single_seq)
+    assert held_up(
+        head=head, other=request(1, "running", 4), config=replace(single_seq, max_num_seqs=2)
+    )
     paused = request(2, "paused", 4)
-    assert not held_up(others=(paused,), config=one)
+    assert not held_up(others=(paused,), config=single_seq)
 
 
 def test_lacking_kv_blocks_excuses() -> None:
@@ -231,8 +233,8 @@ def test_lacking_encoder_room_or_budget_excuses() -> None:
     room = replace(A_HELD, num_freeable_slots=4)
     assert held_up(sources=sources, book=room)
     assert not held_up(sources=sources, book=room, config=replace(CONFIG, encoder_compute_budget=3))
-    known = LoopBookState((("A", (0,)), ("B", (0,))), (), 0, 0)
-    assert held_up(sources=sources, book=known)
+    book = LoopBookState((("A", (0,)), ("B", (0,))), (), 0, 0)
+    assert held_up(sources=sources, book=book)
     spent = ran(2, 0, 4, started=True)
     third = request(2, "running", 0)
     sources = (TWO_ITEMS, item, item)

@@ -37,7 +37,9 @@ def _claims(scenario: Scenario, kept: Collection[tuple[str, int]]) -> set[str]:
     for step in record(ReferenceLoop(), scenario, "V1").trace.steps:
         seen: Step = step
         if step.kind != "event" and (step.kind, step.index) in kept:
-            requests = tuple(replace(one, num_draft_tokens=1) for one in step.state.requests)
+            requests = tuple(
+                replace(request, num_draft_tokens=1) for request in step.state.requests
+            )
             seen = replace(step, state=replace(step.state, requests=requests))
         found.update(finding.claim for finding in monitor.observe(seen))
     return found

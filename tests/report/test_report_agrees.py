@@ -84,12 +84,13 @@ def marked(account: Account) -> str:
 def test_what_a_neighbour_tried_is_not_said_to_be_untried(is_run: bool) -> None:
     """The table above shows a run with a pass ahead, and the last section denies that it was."""
     example = never_asked()
-    assert any(one.scenario.config.async_depth for one in variations(AT_THE_END, 1))
+    assert any(near.scenario.config.async_depth for near in variations(AT_THE_END, 1))
     real = reference_rerun(example, NEVER_ENCODED)
 
     def rerun(scenarios: Sequence[Scenario]) -> Sequence[bool | None]:
         return [
-            None if one.config.async_depth and not is_run else real([one])[0] for one in scenarios
+            None if scenario.config.async_depth and not is_run else real([scenario])[0]
+            for scenario in scenarios
         ]
 
     account = account_of(example, Origin("a release"), rerun)
@@ -105,9 +106,9 @@ def test_what_was_given_room_was_asked_for() -> None:
         "A[4,8) was given room and then passed over, and is read in the same pass"
     )
     assert marked(account) == "reads A, which was given room and then passed over"
-    (sentence,) = (one for one in account.story if "passed over" in one.text)
+    (sentence,) = (line for line in account.story if "passed over" in line.text)
     assert sentence.because == "the chunk [0,4) ends where A begins"
-    assert not any("nobody asked" in one for one in (account.headline, marked(account)))
+    assert not any("nobody asked" in text for text in (account.headline, marked(account)))
     inside = told(passed_over("drafter-resident-or-boundary", "feature never asked for"))
     assert inside.headline.endswith("it was given room and then passed over")
 
@@ -144,7 +145,7 @@ def test_no_limit_is_not_a_limit_of_nothing() -> None:
         AT_THE_END,
         config=replace(AT_THE_END.config, long_prefill_token_threshold=1, block_alignment=1),
     )
-    names = [one.what for one in variations(scenario, 1)]
+    names = [near.what for near in variations(scenario, 1)]
     assert "no threshold on long prefills instead of 1" in names
     assert "no alignment of chunks instead of 1" in names
     assert not any("0 tokens instead" in name and "at most" in name for name in names)
@@ -192,9 +193,9 @@ def test_only_files_that_are_there_are_said_to_be_written(tmp_path: Path) -> Non
     """A path is printed of a test that could not be made."""
     example = never_asked()
     other = replace(example, trace=replace(example.trace, target="a release"))
-    for place, one in (("with", example), ("without", other)):
+    for place, reported in (("with", example), ("without", other)):
         (written,) = write_run_reports(
-            [one], Origin("reference"), tmp_path / place, lambda example: None
+            [reported], Origin("reference"), tmp_path / place, lambda example: None
         )
         assert all(path.is_file() for path in written.paths)
         assert {path.name for path in written.paths} == {

@@ -47,58 +47,62 @@ def test_other_switches_say_what_they_did(switch: str) -> None:
     """A guard that is blamed without a run is a guess."""
     for example in of_switch(switch):
         scenario = example.trace.scenario
-        told = deciders(example, (switch,))
-        found = [_SWITCH.search(one.what) for one in told]
-        named = {one[1] for one in found if one}
+        accounts = deciders(example, (switch,))
+        found = [_SWITCH.search(account.what) for account in accounts]
+        named = {match[1] for match in found if match}
         can_break = {
-            one.name
-            for one in FAULTS
-            if example.finding.claim in (*one.breaks_in_loop, *one.may_also_break)
+            other.name
+            for other in FAULTS
+            if example.finding.claim in (*other.breaks_in_loop, *other.may_also_break)
         }
         for name in can_break - {switch}:
             is_broken = breaks(example, scenario, (name,))
-            same = [one.name for one in FAULTS if one.apply is fault(name).apply]
+            same = [other.name for other in FAULTS if other.apply is fault(name).apply]
             assert is_broken == bool(named & set(same)), name
 
 
 def test_two_switches_together_explain_what_none_does_alone() -> None:
     """A release misses at the boundary where an item is not encoded, and where a gather raises."""
-    scenario = next(one.scenario for one in RECORDED if one.name == "no-boundary-tolerance")
-    both = ("no-boundary-tolerance", "boundary-never-encoded")
+    scenario = next(
+        record.scenario for record in RECORDED if record.name == "no-boundary-tolerance"
+    )
+    switches = ("no-boundary-tolerance", "boundary-never-encoded")
     (example,) = (
-        one for one in violations(scenario, both) if one.finding.claim == "boundary-miss-tolerated"
+        example
+        for example in violations(scenario, switches)
+        if example.finding.claim == "boundary-miss-tolerated"
     )
     # As of a real engine, whose switches nobody knows.
-    told = deciders(example, ())
-    assert told[0] == Tried("the reference, all guards as they should be", "passes")
-    pairs = [one for one in told if "with the switches" in one.what]
-    assert any(both[0] in one.what and both[1] in one.what for one in pairs)
-    assert {one.outcome for one in pairs} == {"breaks"}
-    assert not any(_SWITCH.search(one.what) for one in told)
+    accounts = deciders(example, ())
+    assert accounts[0] == Tried("the reference, all guards as they should be", "passes")
+    pairs = [account for account in accounts if "with the switches" in account.what]
+    assert any(switches[0] in account.what and switches[1] in account.what for account in pairs)
+    assert {account.outcome for account in pairs} == {"breaks"}
+    assert not any(_SWITCH.search(account.what) for account in accounts)
 
 
 @pytest.mark.parametrize("switch", ["no-boundary-tolerance", "shifted-cut", "own-size-free"])
 def test_the_edge_is_made_of_runs(switch: str) -> None:
     """A neighbour that is said to pass and does not hides the fault's reach."""
     for example in of_switch(switch):
-        told = neighbours(example, reference_rerun(example, (switch,)))
+        accounts = neighbours(example, reference_rerun(example, (switch,)))
         by_name = {
-            one.what: one.scenario
+            near.what: near.scenario
             for distance in (1, 2, 3)
-            for one in variations(example.trace.scenario, distance)
+            for near in variations(example.trace.scenario, distance)
         }
-        assert any(one.outcome == "passes" for one in told)
-        for one in told:
-            is_broken = breaks(example, by_name[one.what], (switch,))
-            assert one.outcome == ("breaks" if is_broken else "passes"), one.what
+        assert any(account.outcome == "passes" for account in accounts)
+        for account in accounts:
+            is_broken = breaks(example, by_name[account.what], (switch,))
+            assert account.outcome == ("breaks" if is_broken else "passes"), account.what
 
 
 def test_no_edge_is_said_not_to_be_found() -> None:
     """Silence would read as if every other scenario passed."""
     (example, *_) = of_switch("shifted-cut")
-    (told,) = neighbours(example, lambda scenarios: [True] * len(scenarios))
-    assert told.outcome == "breaks"
-    assert told.note == "none of them passes"
+    (account,) = neighbours(example, lambda scenarios: [True] * len(scenarios))
+    assert account.outcome == "breaks"
+    assert account.note == "none of them passes"
     assert neighbours(example, lambda scenarios: [None] * len(scenarios)) == ()
 
 
@@ -106,11 +110,11 @@ def test_the_nearest_neighbour_that_passes_is_told() -> None:
     """One that lies further away would make the fault look larger than it is."""
     (example, *_) = of_switch("shifted-cut")
     scenario = example.trace.scenario
-    second = {one.scenario for one in variations(scenario, 2)}
-    told = neighbours(example, lambda asked: [one not in second for one in asked])
-    passing = {one.what for one in told if one.outcome == "passes"}
+    second = {near.scenario for near in variations(scenario, 2)}
+    accounts = neighbours(example, lambda asked: [candidate not in second for candidate in asked])
+    passing = {account.what for account in accounts if account.outcome == "passes"}
     assert passing
-    assert passing <= {one.what for one in variations(scenario, 2)}
+    assert passing <= {near.what for near in variations(scenario, 2)}
 
 
 def test_a_claim_on_both_runners_is_asked_of_both() -> None:

@@ -25,13 +25,17 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 @cache
 def drawings() -> tuple[tuple[LoopCounterexample, Timeline, Xml.Element], ...]:
-    examples = [*(one for name in SWITCHES for one in of_switch(name)), *drawn(120)]
-    pictures = [(one, timeline(one.trace, one.finding)) for one in examples]
-    return tuple((one, picture, Xml.fromstring(timeline_svg(picture))) for one, picture in pictures)
+    examples = [*(example for name in SWITCHES for example in of_switch(name)), *drawn(120)]
+    pictures = [(example, timeline(example.trace, example.finding)) for example in examples]
+    return tuple(
+        (example, picture, Xml.fromstring(timeline_svg(picture))) for example, picture in pictures
+    )
 
 
 def of_class(root: Xml.Element, name: str, tag: str = "rect") -> list[Xml.Element]:
-    return [one for one in root.iter(_SVG + tag) if name in one.get("class", "").split()]
+    return [
+        element for element in root.iter(_SVG + tag) if name in element.get("class", "").split()
+    ]
 
 
 def box(element: Xml.Element) -> tuple[float, float, float, float]:
@@ -44,7 +48,7 @@ def test_a_drawing_says_what_it_is() -> None:
     """Who does not see it has to be told, and ids that clash would tell another picture."""
     for _, picture, root in drawings():
         assert root.get("role") == "img"
-        ids = [one.get("id") for one in root.iter() if one.get("id")]
+        ids = [element.get("id") for element in root.iter() if element.get("id")]
         assert len(set(ids)) == len(ids)
         named = (root.get("aria-labelledby") or "").split()
         assert [root[0].get("id"), root[1].get("id")] == named
@@ -53,16 +57,16 @@ def test_a_drawing_says_what_it_is() -> None:
         assert row.title in (root[1].text or "")
         # Two pictures on one page must not share a pattern's id.
         other = Xml.fromstring(timeline_svg(picture, "u"))
-        assert not {one.get("id") for one in other.iter() if one.get("id")} & set(ids)
+        assert not {element.get("id") for element in other.iter() if element.get("id")} & set(ids)
 
 
 def test_every_pattern_that_is_used_is_there() -> None:
     """A fill that names nothing leaves an item told by its colour alone."""
     for _, picture, root in drawings():
-        ids = {one.get("id") for one in root.iter() if one.get("id")}
-        for one in root.iter():
+        ids = {element.get("id") for element in root.iter() if element.get("id")}
+        for element in root.iter():
             for name in ("fill", "marker-end"):
-                value = one.get(name, "")
+                value = element.get(name, "")
                 if value.startswith("url(#"):
                     assert value[5:-1] in ids
         for entry in picture.entries:
@@ -79,9 +83,9 @@ def test_every_item_and_every_row_of_it_is_drawn() -> None:
         for bar, span in zip(bars, spans, strict=True):
             left, top, right, bottom = box(span)
             inside = [
-                one
-                for one in filled
-                if top == box(one)[1] and left - 1 <= box(one)[0] and box(one)[2] <= right + 1
+                shape
+                for shape in filled
+                if top == box(shape)[1] and left - 1 <= box(shape)[0] and box(shape)[2] <= right + 1
             ]
             assert len(inside) == len(bar.rows)
             assert bottom - top > 10
@@ -101,20 +105,24 @@ def test_items_of_one_prompt_do_not_overlap() -> None:
 def test_rows_of_the_drawing_do_not_overlap() -> None:
     """Two brackets over each other belong to no step."""
     for _, picture, root in drawings():
-        rules = sorted({float(one.get("y1", "0")) for one in of_class(root, "rule", "line")})
+        rules = sorted(
+            {float(element.get("y1", "0")) for element in of_class(root, "rule", "line")}
+        )
         assert len(rules) == len(picture.rows) + 1
         brackets = [*of_class(root, "target"), *of_class(root, "draft"), *of_class(root, "want")]
         for bracket in brackets:
             _, top, _, bottom = box(bracket)
             assert any(low <= top and bottom <= high for low, high in pairwise(rules))
-        runs = [box(one) for one in of_class(root, "target")]
+        runs = [box(element) for element in of_class(root, "target")]
         assert len({(top, bottom) for _, top, _, bottom in runs}) == len(runs)
 
 
 def test_the_contradiction_is_marked_once_in_its_row() -> None:
     """The mark is what the reader looks for first."""
     for _, picture, root in drawings():
-        rules = sorted({float(one.get("y1", "0")) for one in of_class(root, "rule", "line")})
+        rules = sorted(
+            {float(element.get("y1", "0")) for element in of_class(root, "rule", "line")}
+        )
         (marked,) = of_class(root, "marked")
         _, top, _, bottom = box(marked)
         index = picture.contradiction
@@ -138,7 +146,9 @@ def test_a_stuck_run_is_drawn_as_a_circle() -> None:
         if picture.lasso is None:
             continue
         circles += 1
-        rules = sorted({float(one.get("y1", "0")) for one in of_class(root, "rule", "line")})
+        rules = sorted(
+            {float(element.get("y1", "0")) for element in of_class(root, "rule", "line")}
+        )
         words = (lassos[0].get("d") or "").replace("C", " ").replace("M", "").split()
         start, end = float(words[1]), float(words[-1])
         assert rules[picture.lasso.last] <= start <= rules[picture.lasso.last + 1]
@@ -152,8 +162,8 @@ def test_nothing_is_drawn_outside() -> None:
     """What lies outside of the picture is cut off where the page scrolls."""
     for _, _, root in drawings():
         _, _, width, height = (float(n) for n in (root.get("viewBox") or "").split())
-        for one in root.iter(_SVG + "rect"):
-            left, top, right, bottom = box(one)
+        for element in root.iter(_SVG + "rect"):
+            left, top, right, bottom = box(element)
             assert left >= -0.1
             assert top >= -0.1
             assert right <= width + 0.1
@@ -166,9 +176,9 @@ def test_the_small_picture_fits_a_telephone() -> None:
         root = Xml.fromstring(strip_svg(picture))
         assert float(root.get("width", "0")) == STRIP_WIDTH
         assert STRIP_WIDTH <= 340
-        for one in root.iter(_SVG + "rect"):
-            assert box(one)[2] <= STRIP_WIDTH + 0.1, example.finding
-        text = " ".join(t for one in root.iter(_SVG + "text") for t in one.itertext())
+        for element in root.iter(_SVG + "rect"):
+            assert box(element)[2] <= STRIP_WIDTH + 0.1, example.finding
+        text = " ".join(t for element in root.iter(_SVG + "text") for t in element.itertext())
         row = picture.rows[picture.contradiction]
         assert isinstance(row, StepRow)
         assert row.mark is not None
@@ -207,8 +217,8 @@ def test_every_class_has_a_style() -> None:
     styled = set(re.findall(r"\.([a-z][\w-]*)", stylesheet()))
     used: set[str] = set()
     for _, picture, root in drawings():
-        for one in (root, Xml.fromstring(strip_svg(picture))):
-            for element in one.iter():
+        for drawing in (root, Xml.fromstring(strip_svg(picture))):
+            for element in drawing.iter():
                 used |= set(element.get("class", "").split())
     assert len(used) > 30
     # A pattern brings its own fill, and the words of a reason look like all others.

@@ -103,10 +103,10 @@ def test_no_more_than_the_site_shows_and_only_what_is_new() -> None:
     lines = annotation_lines([old, *many], None)
     assert len(lines) == MOST_ANNOTATIONS
     assert f"{99:012x}" not in "".join(lines)
-    told = "\n\n".join(summary("a check", [old, *many]))
-    assert all(one.fingerprint in told for one in (*many, old))
-    assert f"The first {MOST_ANNOTATIONS} are marked" in told
-    assert "There before: 1 violation." in told
+    text = "\n\n".join(summary("a check", [old, *many]))
+    assert all(finding.fingerprint in text for finding in (*many, old))
+    assert f"The first {MOST_ANNOTATIONS} are marked" in text
+    assert "There before: 1 violation." in text
 
 
 def test_nothing_is_said_outside_of_actions(
@@ -400,8 +400,8 @@ def test_a_file_that_cannot_be_written_is_told_before(tmp_path: Path) -> None:
 
 def test_every_hostile_name_is_harmless_in_a_summary() -> None:
     """One name would call people, or break the table that tells of all others."""
-    told = summary("a check", [violation(n, name) for n, name in enumerate(NAMES)])
-    lines = told[-1].splitlines()
+    text = summary("a check", [violation(n, name) for n, name in enumerate(NAMES)])
+    lines = text[-1].splitlines()
     assert len(lines) == len(NAMES) + 2
     assert all(line.isprintable() for line in lines)
 

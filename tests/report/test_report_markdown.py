@@ -325,20 +325,20 @@ def test_every_sign_has_its_meaning() -> None:
 
 def test_a_comparison_is_as_it_was(snapshot: SnapshotAssertion) -> None:
     """What a change fixed would be told otherwise, unseen."""
-    both = compare(recorded(STUCK).trace, recorded(STUCK, ()).trace)
-    assert comparison_markdown(both) == snapshot
-    assert "\n".join(comparison_lines(both)) == snapshot
+    comparison = compare(recorded(STUCK).trace, recorded(STUCK, ()).trace)
+    assert comparison_markdown(comparison) == snapshot
+    assert "\n".join(comparison_lines(comparison)) == snapshot
 
 
 @pytest.mark.parametrize("index", range(0, len(NAMES) - 1, 2))
 def test_no_name_breaks_a_comparison(index: int) -> None:
     """A table of two runs would fall apart."""
     scenario = renamed(STUCK, *NAMES[index : index + 2])
-    both = compare(recorded(scenario).trace, recorded(scenario, ()).trace)
-    text = comparison_markdown(both)
+    comparison = compare(recorded(scenario).trace, recorded(scenario, ()).trace)
+    text = comparison_markdown(comparison)
     require_harmless(text, "heading_open")
     assert len(text.encode()) <= COMMENT_LIMIT
-    assert all(line.isprintable() for line in comparison_lines(both))
+    assert all(line.isprintable() for line in comparison_lines(comparison))
     assert "here they part" in text
 
 

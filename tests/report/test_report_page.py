@@ -164,10 +164,10 @@ def test_a_report_says_what_it_said(switch: str, claim: str, snapshot: SnapshotA
 
 def test_the_index_says_what_it_said(snapshot: SnapshotAssertion) -> None:
     """The page over all violations names each, and links its files."""
-    accounts = [account_of_switch(*one) for one in THREE]
-    folders = [f"{one.claim.id}-{one.example.finding.fingerprint}" for one in accounts]
+    accounts = [account_of_switch(*fault) for fault in THREE]
+    folders = [f"{account.claim.id}-{account.example.finding.fingerprint}" for account in accounts]
     files = [Links().all[1:] for _ in accounts]
-    rows = [row_of(*one) for one in zip(accounts, folders, files, strict=True)]
+    rows = [row_of(*parts) for parts in zip(accounts, folders, files, strict=True)]
     page = index_page(rows, Origin("reference", seed=3))
     for folder in folders:
         assert f'href="{folder}/report.html"' in page
@@ -183,15 +183,15 @@ def _without_versions(text: str) -> str:
 
 def test_a_page_is_one_file() -> None:
     """A report is read from a mail, years later, without a network."""
-    pages = [page_of(account_of_switch(*one)) for one in THREE]
+    pages = [page_of(account_of_switch(*fault)) for fault in THREE]
     for page in (*pages, index_page([], Origin("reference"))):
         root = parsed(page)
-        for one in root.iter():
-            assert one.tag not in ("script", "img", "iframe", "object", "embed", "base")
-            assert not [key for key in one.attrib if key.startswith("on") or key == "style"]
-            if one.tag == "link":
-                assert one.get("href") == "data:,"
-            assert one.get("src") is None
+        for element in root.iter():
+            assert element.tag not in ("script", "img", "iframe", "object", "embed", "base")
+            assert not [key for key in element.attrib if key.startswith("on") or key == "style"]
+            if element.tag == "link":
+                assert element.get("href") == "data:,"
+            assert element.get("src") is None
         assert "@import" not in page
         assert "url(http" not in page
 
@@ -218,8 +218,8 @@ def test_a_page_may_load_nothing_and_run_no_script() -> None:
 
 def test_a_page_can_be_read_with_the_keyboard_and_by_a_reader() -> None:
     """Landmarks, headings in order, a way past what comes first, and scrolling without a mouse."""
-    for one in THREE:
-        root = parsed(page_of(account_of_switch(*one)))
+    for fault in THREE:
+        root = parsed(page_of(account_of_switch(*fault)))
         assert root.get("lang") == "en"
         tags = [element.tag for element in root.iter()]
         assert tags.count("main") == tags.count("h1") == tags.count("title") == 1
@@ -311,7 +311,7 @@ def crowded() -> Scenario:
 def test_a_crowded_run_is_shown_whole_in_a_page_of_less_than_a_megabyte() -> None:
     """A page that is too large is not opened, and one that leaves something out has to say so."""
     found = violations(crowded(), ("no-boundary-tolerance", "boundary-never-encoded"))
-    example = max(found, key=lambda one: one.finding.pass_index)
+    example = max(found, key=lambda example: example.finding.pass_index)
     assert 60 <= len(example.trace.steps) <= MOST_STEPS
     # As if it showed in the last step, so that all of them are to be drawn.
     finding = replace(example.finding, claim="runners-agree", pass_index=10**6)

@@ -30,12 +30,12 @@ from tests.support.report_runs import SWITCHES, drawn, of_switch, violations
 @cache
 def examples() -> tuple[LoopCounterexample, ...]:
     """Every violation of every switch, and drawn ones."""
-    return (*(one for name in SWITCHES for one in of_switch(name)), *drawn(400))
+    return (*(example for name in SWITCHES for example in of_switch(name)), *drawn(400))
 
 
 @cache
 def pictures() -> tuple[tuple[LoopCounterexample, Timeline], ...]:
-    return tuple((one, timeline(one.trace, one.finding)) for one in examples())
+    return tuple((example, timeline(example.trace, example.finding)) for example in examples())
 
 
 def steps(picture: Timeline) -> list[StepRow]:
@@ -44,10 +44,10 @@ def steps(picture: Timeline) -> list[StepRow]:
 
 def test_there_is_enough_to_look_at() -> None:
     """Properties over a handful of runs would say little."""
-    claims = {one.finding.claim for one in examples()}
+    claims = {example.finding.claim for example in examples()}
     assert len(examples()) > 200
     assert len(claims) > 20
-    assert any(one.finding.loop is not None for one in examples())
+    assert any(example.finding.loop is not None for example in examples())
 
 
 def test_every_feature_has_a_bar_with_its_rows() -> None:
@@ -69,7 +69,7 @@ def test_bars_of_a_request_lie_beside_each_other() -> None:
     for _, picture in pictures():
         for track in picture.tracks:
             for left, right in pairwise(track.bars):
-                assert left.span[1] <= right.span[0]
+                assert left.span.end <= right.span.start
             for bar in track.bars:
                 for (_, end), (start, _) in pairwise(bar.rows):
                     assert end < start
@@ -92,7 +92,7 @@ def test_the_contradiction_is_marked_in_the_step_in_which_it_shows() -> None:
         row = picture.rows[picture.contradiction]
         assert isinstance(row, StepRow)
         assert row.mark is not None
-        assert sum(one.mark is not None for one in steps(picture)) == 1
+        assert sum(row.mark is not None for row in steps(picture)) == 1
         monitor = LoopMonitor(trace.scenario, trace.runner)
         found = {f: i for i, step in enumerate(trace.steps) for f in monitor.observe(step)}
         if finding in found:
@@ -192,14 +192,14 @@ def test_a_book_that_drifts_is_seen_to_drift() -> None:
 
 def test_a_test_for_room_is_told_with_its_numbers() -> None:
     """Without the numbers nobody can check why an item found no room."""
-    told = 0
+    num_tests = 0
     for _, picture in pictures():
         for row in steps(picture):
             for reason in row.reasons:
                 if "gets no room" in reason.text or "gets room" in reason.text:
                     assert " <= " in reason.because, reason
-                    told += 1
-    assert told > 300
+                    num_tests += 1
+    assert num_tests > 300
 
 
 def test_every_hash_has_a_letter_of_its_own() -> None:
@@ -291,9 +291,9 @@ def test_every_number_of_a_test_has_a_name() -> None:
     named = 0
     for example, picture in pictures():
         reasons = [reason for row in steps(picture) for reason in row.reasons]
-        told = [text for reason in reasons for text in (reason.text, reason.because)]
-        told += [one.text for one in conditions_of(example.finding, picture)]
-        for text in told:
+        texts = [text for reason in reasons for text in (reason.text, reason.because)]
+        texts += [condition.text for condition in conditions_of(example.finding, picture)]
+        for text in texts:
             # What the monitor observed is in its own words.
             if not text.startswith(("seen: ", ASKED_FOR)):
                 assert not _BARE.search(text), text
@@ -305,10 +305,10 @@ def test_every_number_of_a_test_has_a_name() -> None:
 def test_a_reference_that_stays_is_told_with_its_test() -> None:
     """The deferred free is decided by one token; the reader has to see which."""
     (example,) = of_switch("deferred-free-margin")
-    told = [
+    texts = [
         reason for row in steps(timeline(example.trace, example.finding)) for reason in row.reasons
     ]
-    stays = next(reason for reason in told if "still its reference stays" in reason.text)
+    stays = next(reason for reason in texts if "still its reference stays" in reason.text)
     assert "offset 0 + length 1 <= progress 1 is true" in stays.text
     assert "offset 0 + length 1 + margin 1 <= progress 1 is false" in stays.because
     assert stays.is_bad
@@ -333,8 +333,8 @@ def long_scenario(num_requests: int, max_tokens: int) -> Scenario:
 def long_example() -> LoopCounterexample:
     found = violations(long_scenario(40, 60), ("no-boundary-tolerance",), max_passes=4000)
     return max(
-        (one for one in found if one.finding.claim == "boundary-miss-tolerated"),
-        key=lambda one: one.finding.pass_index,
+        (example for example in found if example.finding.claim == "boundary-miss-tolerated"),
+        key=lambda example: example.finding.pass_index,
     )
 
 
@@ -366,7 +366,7 @@ def test_a_step_can_be_marked_without_a_finding() -> None:
     assert isinstance(row, StepRow)
     assert (row.number, picture.lasso) == (1, None)
     unmarked = timeline(trace, None)
-    assert all(one.mark is None for one in steps(unmarked))
+    assert all(row.mark is None for row in steps(unmarked))
     assert len(steps(unmarked)) == len(trace.steps)
 
 
@@ -386,16 +386,16 @@ def test_neighbours_are_legal_and_near(distance: int) -> None:
         scenario = of_switch(name)[0].trace.scenario
         around = variations(scenario, distance)
         assert around
-        assert len({one.what for one in around}) == len(around)
-        for one in around:
-            one.scenario.validate()
-            assert one.scenario != scenario
-            assert len(one.scenario.requests) == len(scenario.requests)
-            values = [getattr(one.scenario.config, n) for n in vars(scenario.config)]
+        assert len({neighbour.what for neighbour in around}) == len(around)
+        for neighbour in around:
+            neighbour.scenario.validate()
+            assert neighbour.scenario != scenario
+            assert len(neighbour.scenario.requests) == len(scenario.requests)
+            values = [getattr(neighbour.scenario.config, n) for n in vars(scenario.config)]
             old = [getattr(scenario.config, n) for n in vars(scenario.config)]
             changed = [(a, b) for a, b in zip(values, old, strict=True) if a != b]
             if changed:
-                assert one.scenario.requests == scenario.requests
+                assert neighbour.scenario.requests == scenario.requests
                 assert [abs(a - b) for a, b in changed] == [distance]
 
 
@@ -409,8 +409,8 @@ def test_an_entry_without_a_tensor_is_told_when_it_comes_about() -> None:
             continue
         row = picture.rows[picture.contradiction]
         assert isinstance(row, StepRow)
-        told = [reason for reason in row.reasons if "no tensor of it" in reason.text]
-        assert told
-        assert all(reason.is_bad for reason in told)
+        texts = [reason for reason in row.reasons if "no tensor of it" in reason.text]
+        assert texts
+        assert all(reason.is_bad for reason in texts)
         seen += 1
     assert seen

@@ -97,9 +97,11 @@ def test_neighbours_stop_exactly_under_the_condition(shift, margin, is_cut_shift
     shifts = Shifts(shift, margin, shift if is_cut_shifted else 0)
     stopped = 0
     for first, second, prompt in pairs():
-        both = first.rows + second.rows
-        for cache, budget in product(range(max(first.rows, second.rows), both + 1), (1, 3, 9)):
-            seen = run_pair(first, second, prompt, budget, Room(cache, both), shifts, False)
+        total_rows = first.rows + second.rows
+        for cache, budget in product(
+            range(max(first.rows, second.rows), total_rows + 1), (1, 3, 9)
+        ):
+            seen = run_pair(first, second, prompt, budget, Room(cache, total_rows), shifts, False)
             stops = neighbours_stop(first, second, cache, shifts)
             assert (seen[-1] < prompt) == stops, (first, second, cache, budget)
             stopped += stops
@@ -111,9 +113,9 @@ def test_the_budget_stops_exactly_under_the_condition(shift) -> None:
     """Wrong: the encoder budget stops a prompt that the condition lets pass, or the other way."""
     shifts, stopped = Shifts(shift, 0, shift), 0
     for first, second, prompt in pairs():
-        both = first.rows + second.rows
-        for budget in range(max(first.rows, second.rows), both + 1):
-            seen = run_pair(first, second, prompt, 9, Room(both, budget), shifts, False)
+        total_rows = first.rows + second.rows
+        for budget in range(max(first.rows, second.rows), total_rows + 1):
+            seen = run_pair(first, second, prompt, 9, Room(total_rows, budget), shifts, False)
             stops = neighbours_stop_at_start(first, second, 0, budget, shifts)
             assert (seen[-1] < prompt) == stops, (first, second, budget)
             stopped += stops
@@ -125,9 +127,11 @@ def test_the_reservation_stops_exactly_under_the_condition(shift) -> None:
     """Wrong: the reservation stops a prompt that the condition lets pass, or the other way."""
     shifts, stopped = Shifts(shift, 0, 0), 0
     for first, second, prompt in pairs():
-        both = first.rows + second.rows
-        for cache, budget in product(range(max(first.rows, second.rows), both + 1), (shift, 9)):
-            seen = run_pair(first, second, prompt, budget, Room(cache, both), shifts, True)
+        total_rows = first.rows + second.rows
+        for cache, budget in product(
+            range(max(first.rows, second.rows), total_rows + 1), (shift, 9)
+        ):
+            seen = run_pair(first, second, prompt, budget, Room(cache, total_rows), shifts, True)
             stops = neighbours_near_the_end_stop(first, second, cache, prompt, shift)
             assert (seen[-1] < prompt) == stops, (first, second, cache, budget, prompt)
             stopped += stops
@@ -186,10 +190,10 @@ def test_passes_are_those_of_the_reference(switches, margin, is_cut_shifted, res
     for shift in (0, 1) if not reserves else (2,):
         shifts = Shifts(shift, margin, shift if is_cut_shifted else 0)
         for number, (first, second, prompt) in enumerate(pairs()):
-            both = first.rows + second.rows
+            total_rows = first.rows + second.rows
             budget = (2, 3, 9)[number % 3]
-            cache = max(first.rows, second.rows, both - number % 2)
-            encoder = max(first.rows, second.rows, both - number % 5)
+            cache = max(first.rows, second.rows, total_rows - number % 2)
+            encoder = max(first.rows, second.rows, total_rows - number % 5)
             config = EngineConfig(
                 budget, encoder, cache, num_kv_blocks=40, scheduler_lookahead=shift
             )

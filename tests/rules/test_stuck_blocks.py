@@ -52,14 +52,14 @@ def test_neighbours_stop_before_the_last_blocks_exactly(block, margin, shift) ->
     """Wrong: a prompt stops that the condition lets pass, or the other way round."""
     shifts, stopped = Shifts(shift, margin, shift), 0
     for first, second, least in pairs():
-        both = first.rows + second.rows
-        for cache, tail in product(range(max(first.rows, second.rows), both + 1), (0, block)):
+        total_rows = first.rows + second.rows
+        for cache, tail in product(range(max(first.rows, second.rows), total_rows + 1), (0, block)):
             prompt = least + tail
             last = max(prompt - prompt % block - (block if shift else 0), 0)
             place = second.offset - shifts.cut
             before = place - place % block
             stops = spared_neighbours_stop(first, second, cache, before, last, shifts)
-            room = Room(cache, both)
+            room = Room(cache, total_rows)
             assert runs_to_the_end(first, second, prompt, room, shifts, block, last) != stops
             stopped += stops
     assert stopped
@@ -71,14 +71,16 @@ def test_the_budget_stops_at_a_boundary_exactly(block, shift) -> None:
     """Wrong: the encoder budget stops a prompt that the condition lets pass, or the other way."""
     shifts, stopped = Shifts(shift, 0, shift), 0
     for first, second, least in pairs():
-        both = first.rows + second.rows
-        for budget, tail in product(range(max(first.rows, second.rows), both + 1), (0, block)):
+        total_rows = first.rows + second.rows
+        for budget, tail in product(
+            range(max(first.rows, second.rows), total_rows + 1), (0, block)
+        ):
             prompt = least + tail
             last = max(prompt - prompt % block - (block if shift else 0), 0)
             place = second.offset - shifts.cut
             stop = place - place % block if place < last else place
             stops = aligned_neighbours_exceed_budget(first, second, 0, stop, budget, shifts)
-            room = Room(both, budget)
+            room = Room(total_rows, budget)
             assert runs_to_the_end(first, second, prompt, room, shifts, block, last) != stops
             stopped += stops
     assert stopped
@@ -102,7 +104,7 @@ def text_runs_to_the_end(prompt: int, block: int, limit: int, shift: int) -> boo
 @pytest.mark.parametrize("shift", [2, 3, 4])
 def test_a_boundary_stops_text_exactly_under_the_condition(shift) -> None:
     """Wrong: some text stops under settings that are let pass, or none under others."""
-    both = set()
+    total_rows = set()
     for block, limit in product(range(1, 7), range(1, 13)):
         stopped = [
             prompt
@@ -111,9 +113,9 @@ def test_a_boundary_stops_text_exactly_under_the_condition(shift) -> None:
         ]
         can_stop = boundary_can_stop_text(block, limit, shift)
         assert bool(stopped) == can_stop, (block, limit)
-        both.add(can_stop)
+        total_rows.add(can_stop)
         if can_stop and limit >= shift:
             for prompt in stopped:
                 before = (prompt - 1) // block * block
                 assert boundary_splits_the_end(prompt, before, shift), (prompt, block, limit)
-    assert both == {False, True}
+    assert total_rows == {False, True}

@@ -217,12 +217,12 @@ def test_a_missing_part_is_vacuous_and_no_success() -> None:
         (Verdict.VACUOUS, "this release has no V2")
     }
     assert exit_code(report.verdicts) == 4
-    both = _run(Lacking(), "V1", "V2", claims=("rows-exact",), examples=50)
-    assert _verdicts(both) == {
+    result = _run(Lacking(), "V1", "V2", claims=("rows-exact",), examples=50)
+    assert _verdicts(result) == {
         ("rows-exact", "V1"): Verdict.HELD,
         ("rows-exact", "V2"): Verdict.VACUOUS,
     }
-    assert exit_code(both.verdicts) == 4
+    assert exit_code(result.verdicts) == 4
 
 
 def test_a_target_that_breaks_is_an_error_on_that_part_only() -> None:

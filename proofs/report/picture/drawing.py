@@ -204,7 +204,7 @@ def _draw_row(
             top += lane_height(lane)
         draw_grid(canvas, area, lanes_top, max(top - lanes_top, BAND))
         if row.mark is not None and row.mark.span is not None and not row.mark.in_cache:
-            area = replace(area, clear=area.x(row.mark.span[1]) + 3)
+            area = replace(area, clear=area.x(row.mark.span.end) + 3)
         for lane, lane_top in zip(row.lanes, tops, strict=True):
             _label_lane(canvas, area, columns, lane, lane_top, len(row.lanes) == 1)
             is_bad = row.mark is not None or not any(running.num_tokens for running in row.lanes)
@@ -234,7 +234,7 @@ def _draw_row(
 def _label_lane(
     canvas: Canvas, area: Area, columns: _Columns, lane: Lane, top: float, is_alone: bool
 ) -> None:
-    start, count = lane.processed[0], lane.num_tokens
+    start, count = lane.processed.start, lane.num_tokens
     if is_alone:
         is_only = len(area.timeline.tracks) == 1 and not area.timeline.num_hidden_requests
         prefix = "" if is_only else f"R{lane.request}: "

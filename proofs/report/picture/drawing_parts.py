@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from proofs.report.picture.scale import Scale
 from proofs.report.picture.svg import Canvas, fitted, text_width, wrapped_lines
-from proofs.report.story.timeline import Bar, Lane, RequestTrack, StepRow, Timeline
+from proofs.report.story.timeline import Bar, Lane, Positions, RequestTrack, StepRow, Timeline
 from proofs.report.text.plain import name
 
 BAND = 22.0
@@ -101,9 +101,9 @@ class Area:
 def draw_bar(canvas: Canvas, area: Area, bar: Bar, y: float, height: float) -> None:
     """A feature: its span in outline, the positions that take a row filled."""
     order = bar.entry
-    x, width = area.x(bar.span[0]), area.x(bar.span[1]) - area.x(bar.span[0])
+    x, width = area.x(bar.span.start), area.x(bar.span.end) - area.x(bar.span.start)
     entry = area.timeline.entries[order]
-    full = f"{name(entry.identifier)} at [{bar.span[0]},{bar.span[1]})"
+    full = f"{name(entry.identifier)} at [{bar.span.start},{bar.span.end})"
     full += f" of request {bar.request}, {bar.num_rows} rows"
     canvas.rect(x + 1, y, width - 2, height, f"span {colour_of(order)}", title=full)
     for start, end in bar.rows:
@@ -164,7 +164,7 @@ def draw_lane(canvas: Canvas, area: Area, lane: Lane, y: float, is_bad: bool) ->
         bottom = y + lane_height(lane) - 2 * _GAP
         canvas.line(area.x(end), y - 3, area.x(end), bottom, "end")
         label = f"target reads {_positions(start, end)}"
-        _bracket(canvas, area, (start, end), y, "target", label)
+        _bracket(canvas, area, lane.processed, y, "target", label)
     else:
         _draw_stop(canvas, area, lane, y, is_bad)
     y += BAND + _GAP
@@ -186,10 +186,12 @@ def draw_lane(canvas: Canvas, area: Area, lane: Lane, y: float, is_bad: bool) ->
 
 def _draw_stop(canvas: Canvas, area: Area, lane: Lane, y: float, is_bad: bool) -> None:
     """Where a request stands that runs nothing."""
-    x = area.x(lane.processed[0])
+    x = area.x(lane.processed.start)
     canvas.line(x, y - 3, x, y + BAND + 3, "stop" if is_bad else "end")
     label = (
-        f"preempted at {lane.processed[0]}" if lane.preempted else f"stays at {lane.processed[0]}"
+        f"preempted at {lane.processed.start}"
+        if lane.preempted
+        else f"stays at {lane.processed.start}"
     )
     kind = "bad" if is_bad else "sub"
     if text_width(label, _BOLD) <= x - area.left - 8:
@@ -202,11 +204,9 @@ def _positions(start: int, end: int) -> str:
     return str(start) if end == start + 1 else f"{start}\u2013{end - 1}"
 
 
-def _bracket(
-    canvas: Canvas, area: Area, span: tuple[int, int], y: float, kind: str, label: str
-) -> None:
+def _bracket(canvas: Canvas, area: Area, span: Positions, y: float, kind: str, label: str) -> None:
     """A range of positions with its words inside, or beside it where they do not fit."""
-    x, end = area.x(span[0]), area.x(span[1])
+    x, end = area.x(span.start), area.x(span.end)
     canvas.rect(x + 1, y, end - x - 2, BAND, kind, title=label)
     scale = _BOLD if kind == "want" else 1.0
     width = text_width(label, scale)
@@ -233,7 +233,7 @@ def _draw_reads(canvas: Canvas, area: Area, lane: Lane, y: float) -> None:
         bar = area.timeline.bar(lane.request, feature)
         if bar is None:
             continue
-        x, end = area.x(bar.span[0]), area.x(bar.span[1])
+        x, end = area.x(bar.span.start), area.x(bar.span.end)
         letter = area.letter(bar)
         if read.state == "resident":
             title = f"{letter} is on the worker"

@@ -16,7 +16,7 @@ from proofs.report.picture.drawing_parts import (
 )
 from proofs.report.picture.scale import Scale
 from proofs.report.picture.svg import Canvas, wrapped_lines
-from proofs.report.story.timeline import Lane, RequestTrack, StepRow, Timeline
+from proofs.report.story.timeline import Lane, Positions, RequestTrack, StepRow, Timeline
 
 STRIP_WIDTH = 332.0
 """Width of the picture (px)."""
@@ -102,9 +102,9 @@ def _range(row: StepRow, lanes: list[Lane], tracks: list[RequestTrack]) -> tuple
     if row.mark.span is not None:
         spans.append(row.mark.span)
     if not spans:
-        spans = [(0, track.num_prompt_tokens) for track in tracks] or [(0, 1)]
-    first = min(start for start, _ in spans)
-    return max(first - 1, 0), max(end for _, end in spans) + 1
+        spans = [Positions(0, track.num_prompt_tokens) for track in tracks] or [Positions(0, 1)]
+    first = min(span.start for span in spans)
+    return max(first - 1, 0), max(span.end for span in spans) + 1
 
 
 def _scale(
@@ -125,5 +125,5 @@ def _draw_part(
     canvas: Canvas, area: Area, track: RequestTrack, y: float, first: int, last: int
 ) -> None:
     """The items of a track that lie in the range."""
-    bars = tuple(bar for bar in track.bars if bar.span[0] < last and first < bar.span[1])
+    bars = tuple(bar for bar in track.bars if bar.span.start < last and first < bar.span.end)
     draw_track(canvas, area, RequestTrack(track.request, track.num_prompt_tokens, bars), y)

@@ -262,9 +262,9 @@ def columns_of(timeline: Timeline, track: RequestTrack) -> Columns:
     last = max(
         [
             track.num_prompt_tokens,
-            *(bar.span[1] for bar in track.bars),
-            *(lane.processed[1] for lane in lanes),
-            *(lane.drafter[1] for lane in lanes if lane.drafter is not None),
+            *(bar.span.end for bar in track.bars),
+            *(lane.processed.end for lane in lanes),
+            *(lane.drafter.end for lane in lanes if lane.drafter is not None),
         ]
     )
     if last <= _MOST_POSITIONS:
@@ -292,7 +292,7 @@ def prompt_cell(track: RequestTrack, position: int, signs: dict[int, str]) -> st
 
 
 def _bar_at(track: RequestTrack, position: int) -> Bar | None:
-    return next((b for b in track.bars if b.span[0] <= position < b.span[1]), None)
+    return next((b for b in track.bars if b.span.start <= position < b.span.end), None)
 
 
 def _takes_row(bar: Bar, position: int) -> bool:
@@ -305,7 +305,7 @@ def request_cells(
     """What a step does with a request; nothing of one that has not arrived or has ended."""
     if not columns.starts:
         if lane is not None:
-            return f"[{lane.processed[0]},{lane.processed[1]})"
+            return f"[{lane.processed.start},{lane.processed.end})"
         return "" if progress is None else f"at {progress}"
     if lane is None and progress is None:
         return ""
@@ -318,7 +318,7 @@ def mark_cells(row: StepRow, track: RequestTrack, columns: Columns) -> str:
     mark, starts = row.mark, columns.starts
     if mark is None or mark.request != track.request or mark.span is None or not starts:
         return ""
-    start, end = mark.span[0], max(mark.span[1], mark.span[0] + 1)
+    start, end = mark.span.start, max(mark.span.end, mark.span.start + 1)
     ends = (*starts[1:], max(end, starts[-1] + 1))
     return columns.join(
         "!" if first < end and last > start else " "
@@ -334,12 +334,12 @@ def _cell(track: RequestTrack, lane: Lane | None, progress: int | None, position
         missing = {read.feature for read in lane.reads if read.state == "missing"}
         if bar.feature in missing and _is_read(lane, position) and _takes_row(bar, position):
             return "X"
-        if bar.feature in lane.refused and position >= lane.processed[0]:
+        if bar.feature in lane.refused and position >= lane.processed.start:
             return "?"
     start, end = lane.processed
     if start <= position < end:
         return "="
-    if lane.drafter is not None and lane.drafter[0] <= position < lane.drafter[1]:
+    if lane.drafter is not None and lane.drafter.start <= position < lane.drafter.end:
         return ">"
     return "-" if position < start else "."
 

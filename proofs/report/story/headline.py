@@ -74,7 +74,7 @@ def _item(finding: LoopFinding, timeline: Timeline) -> str:
     bar = timeline.bar(finding.request, finding.feature)
     if bar is None:
         return ""
-    return f"{timeline.entries[bar.entry].letter}[{bar.span[0]},{bar.span[1]})"
+    return f"{timeline.entries[bar.entry].letter}[{bar.span.start},{bar.span.end})"
 
 
 def _stall(finding: LoopFinding, timeline: Timeline, row: StepRow) -> str:

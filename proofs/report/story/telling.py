@@ -89,10 +89,10 @@ def _tell_prompt(track: RequestTrack, timeline: Timeline) -> str:
     subject = "the request's prompt" if alone else f"the prompt of request {track.request}"
     at = "" if timeline.is_encoder_decoder else " at "
     items = [
-        f"{timeline.entries[bar.entry].letter}{at}[{bar.span[0]},{bar.span[1]})"
+        f"{timeline.entries[bar.entry].letter}{at}[{bar.span.start},{bar.span.end})"
         + (
             f" with {counted(bar.num_rows, 'row')}"
-            if bar.num_rows < bar.span[1] - bar.span[0]
+            if bar.num_rows < bar.span.end - bar.span.start
             else ""
         )
         for bar in track.bars

@@ -8,12 +8,16 @@ trace; :mod:`proofs.report.story.timeline_build` fills it in.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from proofs.report.story.reasons import Reason
 
-Span: TypeAlias = tuple[int, int]
-"""Token positions, end exclusive."""
+
+class Positions(NamedTuple):
+    """Token positions of a request, ``[start, end)``."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Bar:
     request: int
     feature: int
     entry: int
-    span: Span
-    rows: tuple[Span, ...]
+    span: Positions
+    rows: tuple[Positions, ...]
 
     @property
     def num_rows(self) -> int:
@@ -99,8 +103,8 @@ class Lane:
     """
 
     request: int
-    processed: Span
-    drafter: Span | None
+    processed: Positions
+    drafter: Positions | None
     num_draft_tokens: int
     refused: tuple[int, ...]
     reads: tuple[FeatureRead, ...]
@@ -109,7 +113,7 @@ class Lane:
     @property
     def num_tokens(self) -> int:
         """Tokens that run; below 0 only where an engine lost count."""
-        return self.processed[1] - self.processed[0]
+        return self.processed.end - self.processed.start
 
 
 EntryName: TypeAlias = Literal["referenced", "freeable", "evicted", "worker only"]
@@ -179,7 +183,7 @@ class Mark:
 
     request: int | None
     feature: int | None
-    span: Span | None
+    span: Positions | None
     in_cache: bool
     text: str
 

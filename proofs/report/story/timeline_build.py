@@ -18,6 +18,7 @@ from proofs.report.story.timeline import (
     Lane,
     Lasso,
     Mark,
+    Positions,
     ReadState,
     RequestTrack,
     Row,
@@ -91,12 +92,12 @@ class _Builder:
                 missed = 0
             rows.append(seen)
         tracks = tuple(self._track(request, rows) for request in self._chosen.requests)
-        ends = [bar.span[1] for track in tracks for bar in track.bars]
+        ends = [bar.span.end for track in tracks for bar in track.bars]
         ends += [track.num_prompt_tokens for track in tracks]
         for row in rows:
             if isinstance(row, StepRow):
                 for lane in row.lanes:
-                    ends += [lane.processed[1], lane.drafter[1] if lane.drafter else 0]
+                    ends += [lane.processed.end, lane.drafter.end if lane.drafter else 0]
         return Timeline(
             tuple(self._entries.values()),
             tracks,
@@ -202,8 +203,8 @@ class _Builder:
             lanes.append(
                 Lane(
                     request,
-                    (start, end),
-                    (start + ahead, end + ahead) if ahead and end > start else None,
+                    Positions(start, end),
+                    Positions(start + ahead, end + ahead) if ahead and end > start else None,
                     0 if entry is None else entry.num_draft_tokens,
                     tuple(refused.get(request, ())),
                     self._reads(request, start, end, ahead),
@@ -260,11 +261,11 @@ class _Builder:
     def _bar(self, request: int, index: int, feature: Feature) -> Bar:
         layout = FeatureLayout(index, feature, feature.identifier)
         runs = tuple(
-            (position, position + count)
+            Positions(position, position + count)
             for position, _, count in layout.segments(feature.offset, feature.end)
         )
         entry = self._entries[feature.identifier].order
-        return Bar(request, index, entry, (feature.offset, feature.end), runs)
+        return Bar(request, index, entry, Positions(feature.offset, feature.end), runs)
 
     def _lasso(self, rows: list[Row]) -> Lasso | None:
         if self._finding is None or self._finding.loop is None:
@@ -335,14 +336,14 @@ def mark_of(finding: LoopFinding | None, row: StepRow, prompts: Prompts, words: 
     if finding is None:
         return Mark(None, None, None, in_cache=False, text="differs here")
     request, feature = finding.request, finding.feature
-    span = None
+    span: Positions | None = None
     if request is not None and feature is not None:
         item = prompts.features(request)[feature]
-        span = (item.offset, item.end)
+        span = Positions(item.offset, item.end)
     if request is not None and span is None:
         span = next((lane.processed for lane in row.lanes if lane.request == request), None)
-        if span is not None and span[0] == span[1]:
-            span = (span[0], span[0] + 1)
+        if span is not None and span.start == span.end:
+            span = Positions(span.start, span.start + 1)
     in_cache = finding.claim in _IN_CACHE
     text = finding.mechanism
     if finding.claim == "slots-conserved":

@@ -114,7 +114,7 @@ def _boundary_used(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm
 def _rows_exact(scenario: GatherScenario, outcome: GatherOutcome) -> BoolTerm:
     if outcome.error is not None:
         return True
-    count = len(scenario.offsets)
+    count = len(scenario.features.offsets)
     used = [and_(scenario.is_read(i), scenario.is_resident(i)) for i in range(count)]
     alternatives = [scenario.any_interior_miss]
     for chosen in product((True, False), repeat=count):

@@ -10,15 +10,14 @@ from itertools import product
 import z3
 
 from impl.target import Runner
-from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
+from proofs.source.ask.features import SymbolicFeatures
 from proofs.source.code.gather import (
-    FeatureInput,
     GatherInput,
     GatherOutcome,
     RequestInput,
     call_gather,
 )
-from proofs.source.code.recorders import FeatureMask, Write
+from proofs.source.code.recorders import Write
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import AnyInt, SymbolicInt
@@ -83,16 +82,9 @@ class GatherScenario:
         self.computed, self.scheduled = integer("num_computed"), integer("num_scheduled")
         self.look_ahead, self.prefill = integer("look_ahead"), integer("prefill_len")
         self.before = integer("tokens_before")
-        count = len(shape.dense)
-        names = [""] if count == 1 else [f"_{i}" for i in range(count)]
-        self.offsets = [integer(f"offset{name}") for name in names]
-        self.lengths = [integer(f"length{name}") for name in names]
+        self.features = SymbolicFeatures(self.exploration, shape.identifiers, shape.dense)
         self.resident = {h: self.exploration.boolean(f"resident_{h}") for h in shape.identifiers}
         self._assume_legal()
-        self.masks = [
-            SymbolicMask(self.exploration, i, length, dense=dense)
-            for i, (length, dense) in enumerate(zip(self.lengths, shape.dense, strict=True))
-        ]
         given = self._input()
         self.tree: Tree[GatherOutcome] = self.exploration.explore(
             lambda: call_gather(release, runner, given)
@@ -102,33 +94,9 @@ class GatherScenario:
         assume = self.exploration.assume
         assume(self.computed >= 0, self.scheduled >= 1, self.look_ahead >= 0)
         assume(self.before >= 1)
-        end: AnyInt = 0
-        for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length >= 1, offset >= end)
-            end = offset + length
-        assume(end <= self.prefill)
+        assume(self.features.end <= self.prefill)
 
     def _input(self) -> GatherInput:
-        features = tuple(
-            FeatureInput(
-                offset,
-                length,
-                self.shape.identifiers[index],
-                None if self.shape.dense[index] else FeatureMask(index),
-                None
-                if self.shape.dense[index]
-                else SymbolicCumulativeCounts(self.masks[index], length),
-            )
-            for index, (offset, length, identifier, dense) in enumerate(
-                zip(
-                    self.offsets,
-                    self.lengths,
-                    self.shape.identifiers,
-                    self.shape.dense,
-                    strict=True,
-                )
-            )
-        )
         integer = self.exploration.integer
         if self.shape.decode_beside:
             other_computed, other_prefill = integer("other_computed"), integer("other_prefill")
@@ -138,7 +106,7 @@ class GatherScenario:
             other_computed = SymbolicInt(z3.IntVal(0, self.exploration.context))
             other_prefill = self.look_ahead + 1
         first = RequestInput(other_computed, self.before, other_prefill, ())
-        request = RequestInput(self.computed, self.scheduled, self.prefill, features)
+        request = RequestInput(self.computed, self.scheduled, self.prefill, self.features.inputs())
         return GatherInput((first, request), lambda h: self.resident[h], self.look_ahead)
 
     @property
@@ -160,7 +128,7 @@ class GatherScenario:
         """For each feature, whether it is read, not resident, and not at the boundary."""
         return [
             and_(self.is_read(i), not_(self.is_resident(i)), not_(self.is_at_boundary(i)))
-            for i in range(len(self.offsets))
+            for i in range(len(self.features.offsets))
         ]
 
     @cached_property
@@ -170,7 +138,9 @@ class GatherScenario:
 
     def bounds(self, index: int) -> tuple[AnyInt, AnyInt]:
         """The part of a feature inside the window, counted from its first position."""
-        return geometry.slice_bounds(self.offsets[index], self.lengths[index], *self.window())
+        return geometry.slice_bounds(
+            self.features.offsets[index], self.features.lengths[index], *self.window()
+        )
 
     def rows(self, index: int) -> tuple[AnyInt, AnyInt]:
         """Encoder rows of that part."""
@@ -185,7 +155,7 @@ class GatherScenario:
     def _rows(self) -> list[tuple[AnyInt, AnyInt]]:
         return [
             geometry.row_range(mask.rows_before, *self.bounds(index))
-            for index, mask in enumerate(self.masks)
+            for index, mask in enumerate(self.features.masks)
         ]
 
     @cached_property
@@ -195,13 +165,15 @@ class GatherScenario:
                 geometry.meets(offset, length, *self.window()),
                 self.rows(index)[0] < self.rows(index)[1],
             )
-            for index, (offset, length) in enumerate(zip(self.offsets, self.lengths, strict=True))
+            for index, (offset, length) in enumerate(
+                zip(self.features.offsets, self.features.lengths, strict=True)
+            )
         ]
 
     def is_at_boundary(self, index: int) -> BoolTerm:
         """Whether the feature starts at or past the processed end."""
         processed_to = geometry.processed_end(self.computed, self.scheduled)
-        return geometry.is_at_boundary(self.offsets[index], processed_to)
+        return geometry.is_at_boundary(self.features.offsets[index], processed_to)
 
     def is_resident(self, index: int) -> BoolTerm:
         """Whether the worker holds the feature's output."""
@@ -217,9 +189,9 @@ class GatherScenario:
         rows = [
             and_(
                 self.is_resident(index),
-                self.masks[index].takes_row(token - self.offsets[index]),
+                self.features.masks[index].takes_row(token - self.features.offsets[index]),
             )
-            for index in range(len(self.offsets))
+            for index in range(len(self.features.offsets))
         ]
         return and_(in_request, or_(*rows))
 
@@ -244,7 +216,7 @@ class GatherScenario:
         agree: list[BoolTerm] = []
         for write in outcome.mask.writes:
             if write.value is not True:
-                length = self.lengths[write.value.feature]
+                length = self.features.lengths[write.value.feature]
                 low = write.value.start
                 high = write.value.stop
                 taken = min_(high, length) - low
@@ -256,4 +228,4 @@ class GatherScenario:
         if write.value is True:
             return True
         place = write.value.start + position - write.start
-        return self.masks[write.value.feature].takes_row(place)
+        return self.features.masks[write.value.feature].takes_row(place)

@@ -23,7 +23,6 @@ from spec.claims.texts import function_claim
 from spec.functions.cases import Case, EncoderOutput, GatherCase, GatherRequest
 from spec.functions.findings import Finding
 from spec.monitor.functions.observed import check_gather
-from spec.record.feature import Feature
 from spec.rules.tolerance import miss_tolerated_v1, miss_tolerated_v2
 from spec.verdict import Verdict
 
@@ -109,7 +108,7 @@ def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
 
 
 def _rule(scenario: GatherScenario, runner: Runner) -> BoolTerm:
-    offset = scenario.offsets[0]
+    offset = scenario.features.offsets[0]
     if runner == "V1":
         return miss_tolerated_v1(offset, scenario.computed, scenario.scheduled)
     _, end = scenario.window()
@@ -121,8 +120,7 @@ def _sizes(scenario: GatherScenario) -> list[z3.ArithRef]:
         scenario.scheduled.term,
         scenario.computed.term,
         scenario.look_ahead.term,
-        *(length.term for length in scenario.lengths),
-        *(offset.term for offset in scenario.offsets),
+        *scenario.features.sizes,
         scenario.prefill.term,
         scenario.before.term,
     ]
@@ -130,16 +128,7 @@ def _sizes(scenario: GatherScenario) -> list[z3.ArithRef]:
 
 def _case(scenario: GatherScenario, model: z3.ModelRef) -> GatherCase:
     number = partial(number_in, model)
-    features = tuple(
-        Feature(number(offset.term), number(length.term), identifier, mask.in_model(model))
-        for offset, length, identifier, mask in zip(
-            scenario.offsets,
-            scenario.lengths,
-            scenario.shape.identifiers,
-            scenario.masks,
-            strict=True,
-        )
-    )
+    features = scenario.features.in_model(model)
     rows = {feature.identifier: feature.num_rows for feature in features}
     resident = tuple(
         EncoderOutput(identifier, rows[identifier])

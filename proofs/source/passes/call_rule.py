@@ -93,7 +93,7 @@ def expected(scenario: CallScenario, rules: ReleaseRules) -> Expected:
     start, shift = scenario.start, scenario.shift
     asked = tokens = scenario.asked
     fates: list[Fate] = []
-    for index, offset in enumerate(scenario.offsets):
+    for index, offset in enumerate(scenario.features.offsets):
         fate = _fate(scenario, rules, index, fates)
         before_refused = refused_cut(offset, start, asked, in_tokens(rules.cut_shift, shift))
         before_whole = whole_item_cut(offset, start, in_tokens(rules.whole_cut_shift, shift))
@@ -108,8 +108,8 @@ def expected(scenario: CallScenario, rules: ReleaseRules) -> Expected:
 
 def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[Fate]) -> Fate:
     shape, start = scenario.shape, scenario.start
-    name, rows = shape.identifiers[index], scenario.rows[index]
-    offset, length = scenario.offsets[index], scenario.lengths[index]
+    name, rows = shape.identifiers[index], scenario.features.rows[index]
+    offset, length = scenario.features.offsets[index], scenario.features.lengths[index]
     asked, window = scenario.asked, window_end(start, scenario.asked, scenario.shift)
     cached: BoolTerm = scenario.cached[name]
     is_met = is_asked_for(offset, offset + length, start, window)
@@ -128,11 +128,11 @@ def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[
     )
     reached = and_(met, not_(cut))
     absent = and_(reached, not_(repeats), not_(cached))
-    rows_before = [ite(fate.taken, scenario.rows[i], 0) for i, fate in enumerate(before)]
+    rows_before = [ite(fate.taken, scenario.features.rows[i], 0) for i, fate in enumerate(before)]
     fits = has_room(rows, _budget_left(scenario, before), sum(rows_before), scenario.freeable)
     rows_end = window if rules.encodes_boundary else start + asked
     bounds = slice_bounds(offset, length, start, rows_end)
-    low, high = row_range(scenario.masks[index].rows_before, *bounds)
+    low, high = row_range(scenario.features.masks[index].rows_before, *bounds)
     taken = and_(absent, fits, low < high)
     from_store = and_(shape.has_store, scenario.stored[name])
     return Fate(
@@ -146,5 +146,5 @@ def _fate(scenario: CallScenario, rules: ReleaseRules, index: int, before: list[
 
 
 def _budget_left(scenario: CallScenario, fates: list[Fate]) -> IntTerm:
-    spent = (ite(fate.chosen, scenario.rows[i], 0) for i, fate in enumerate(fates))
+    spent = (ite(fate.chosen, scenario.features.rows[i], 0) for i, fate in enumerate(fates))
     return scenario.budget - sum(spent)

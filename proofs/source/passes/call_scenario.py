@@ -6,18 +6,15 @@ from dataclasses import dataclass
 
 import z3
 
-from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
+from proofs.source.ask.features import SymbolicFeatures
 from proofs.source.ask.question import number_in
 from proofs.source.code.call import CallInput, CallSeen, call_scheduling
 from proofs.source.code.encoder_passes import has_reservation
-from proofs.source.code.gather import FeatureInput
-from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import feature_input
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import AnyInt, SymbolicBool, SymbolicInt
+from proofs.symbolic.integers import SymbolicBool, SymbolicInt
 from proofs.symbolic.tree import Tree
-from spec.record.feature import Feature
 
 
 @dataclass(frozen=True)
@@ -49,9 +46,8 @@ class CallScenario:
         self.shape = shape
         self.exploration = Exploration()
         integer, boolean = self.exploration.integer, self.exploration.boolean
-        names = [f"_{i}" for i in range(len(shape.identifiers))]
-        self.offsets = [integer(f"offset{name}") for name in names]
-        self.lengths = [integer(f"length{name}") for name in names]
+        dense = [shape.dense] * len(shape.identifiers)
+        self.features = SymbolicFeatures(self.exploration, shape.identifiers, dense)
         self.start, self.asked = integer("num_computed"), integer("num_asked")
         self.known, self.shift = integer("num_known"), integer("scheduler_shift")
         self.budget, self.freeable = integer("encoder_budget"), integer("freeable_slots")
@@ -59,17 +55,8 @@ class CallScenario:
         letters = sorted(set(shape.identifiers))
         self.cached = {name: boolean(f"cached_{name}") for name in letters}
         self.stored = {name: boolean(f"stored_{name}") for name in letters}
-        self._assume_layout()
-        self.masks = [
-            SymbolicMask(self.exploration, i, length, dense=shape.dense)
-            for i, length in enumerate(self.lengths)
-        ]
-        self.rows = [
-            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
-        ]
-        by_name = dict(zip(shape.identifiers, self.rows, strict=True))
-        for name, rows in zip(shape.identifiers, self.rows, strict=True):
-            self.exploration.assume(rows >= 1, rows == by_name[name])
+        self._assume_counts()
+        self.features.assume_contents()
         self.has_reservation = has_reservation(release)
         if not self.has_reservation:
             self.exploration.assume(self.shift.term <= 1)
@@ -78,33 +65,16 @@ class CallScenario:
             lambda: call_scheduling(release, given)
         )
 
-    def _assume_layout(self) -> None:
+    def _assume_counts(self) -> None:
         assume = self.exploration.assume
-        end: AnyInt = 0
-        for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length >= 1, offset >= end)
-            end = offset + length
-            if self.shape.is_encoder_decoder:
-                assume(offset == 0)
+        if self.shape.is_encoder_decoder:
+            assume(*(offset == 0 for offset in self.features.offsets))
         counts = (self.start, self.asked, self.known, self.shift, self.budget, self.freeable)
         assume(*(value >= 0 for value in counts))
 
     def _input(self) -> CallInput:
-        dense = self.shape.dense
-        features = tuple(
-            FeatureInput(
-                offset,
-                length,
-                identifier,
-                None if dense else FeatureMask(index),
-                None if dense else SymbolicCumulativeCounts(mask, length),
-            )
-            for index, (offset, length, identifier, mask) in enumerate(
-                zip(self.offsets, self.lengths, self.shape.identifiers, self.masks, strict=True)
-            )
-        )
         return CallInput(
-            features,
+            self.features.inputs(),
             self.known,
             self.start,
             self.asked,
@@ -120,17 +90,15 @@ class CallScenario:
     @property
     def sizes(self) -> list[z3.ArithRef]:
         """The integers of a difference, to be made small."""
-        values: list[SymbolicInt] = [
-            self.asked,
-            self.start,
-            *self.lengths,
-            *self.offsets,
-            self.shift,
-            self.known,
-            self.freeable,
-            self.budget,
+        return [
+            self.asked.term,
+            self.start.term,
+            *self.features.sizes,
+            self.shift.term,
+            self.known.term,
+            self.freeable.term,
+            self.budget.term,
         ]
-        return [value.term for value in values]
 
     def in_model(self, model: z3.ModelRef) -> CallInput:
         """The call on plain integers that a model describes."""
@@ -142,12 +110,8 @@ class CallScenario:
             return bool(z3.is_true(model.eval(value.term, model_completion=True)))
 
         features = tuple(
-            feature_input(
-                index, Feature(number(offset), number(length), name, mask.in_model(model))
-            )
-            for index, (offset, length, name, mask) in enumerate(
-                zip(self.offsets, self.lengths, self.shape.identifiers, self.masks, strict=True)
-            )
+            feature_input(index, feature)
+            for index, feature in enumerate(self.features.in_model(model))
         )
         return CallInput(
             features,

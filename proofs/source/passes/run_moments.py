@@ -25,8 +25,8 @@ class FeatureOfRun:
         self._scenario = scenario
         self.index = index
         self.name = scenario.shape.identifiers[index]
-        self.offset: AnyInt = scenario.offsets[index]
-        self.length: AnyInt = scenario.lengths[index]
+        self.offset: AnyInt = scenario.features.offsets[index]
+        self.length: AnyInt = scenario.features.lengths[index]
         self.end = self.offset + self.length
 
     def meets(self, start: AnyInt, end: AnyInt) -> BoolTerm:
@@ -46,7 +46,7 @@ class FeatureOfRun:
             reads = meets
             if not self._scenario.shape.dense:
                 bounds = geometry.slice_bounds(self.offset, self.length, start, end)
-                rows_before = self._scenario.masks[self.index].rows_before
+                rows_before = self._scenario.features.masks[self.index].rows_before
                 low, high = geometry.row_range(rows_before, *bounds)
                 reads = and_(meets, low < high)
             ranges[key] = FeatureInRange(start, end, meets, reads)
@@ -129,7 +129,7 @@ class Moment:
 
 def moments(scenario: RunScenario, steps: tuple[Step, ...]) -> list[Moment]:
     """The steps of a path with what came before each."""
-    features = [FeatureOfRun(scenario, index) for index in range(len(scenario.lengths))]
+    features = [FeatureOfRun(scenario, index) for index in range(len(scenario.features.lengths))]
     found: list[Moment] = []
     rounds: tuple[tuple[EngineState, bool], ...] = ()
     for step in steps:

@@ -8,10 +8,8 @@ from itertools import product
 
 import z3
 
-from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
+from proofs.source.ask.features import SymbolicFeatures
 from proofs.source.ask.question import number_in
-from proofs.source.code.gather import FeatureInput
-from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.run_passes import run_alone
 from proofs.source.code.run_setup import RunCode, RunInput
 from proofs.symbolic.exploration import Exploration
@@ -19,7 +17,6 @@ from proofs.symbolic.integers import AnyInt, SymbolicInt
 from proofs.symbolic.tree import Tree
 from spec.algebra import BoolTerm
 from spec.record.config import EngineConfig
-from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.record.steps import Step
 
@@ -100,9 +97,7 @@ class RunScenario:
         self.exploration = Exploration(path_budget=PATH_BUDGET)
         integer = self.exploration.integer
         count = len(shape.identifiers)
-        names = [""] if count == 1 else [f"_{i}" for i in range(count)]
-        self.offsets = [integer(f"offset{name}") for name in names]
-        self.lengths = [integer(f"length{name}") for name in names]
+        self.features = SymbolicFeatures(self.exploration, shape.identifiers, [shape.dense] * count)
         self.prompt, self.max_tokens = integer("prompt_len"), integer("max_tokens")
         self.token_budget, self.encoder_budget = integer("token_budget"), integer("encoder_budget")
         self.cache_size = integer("cache_size")
@@ -110,56 +105,29 @@ class RunScenario:
         self.accepted = [
             integer(f"accepted_{i}") for i in range(shape.num_passes if shape.shift else 0)
         ]
-        self._assume_layout()
-        self.masks = [
-            SymbolicMask(self.exploration, i, length, dense=shape.dense)
-            for i, length in enumerate(self.lengths)
-        ]
-        self.feature_rows = [
-            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
-        ]
-        self.rows = dict(zip(shape.identifiers, self.feature_rows, strict=True))
+        self.rows = self.features.rows_by_hash
         self._assume_sizes()
         given = self._input()
         self.tree: Tree[tuple[Step, ...]] = self.exploration.explore(
             lambda: tuple(first_passes(run_alone(code, given), shape.num_passes))
         )
 
-    def _assume_layout(self) -> None:
-        assume = self.exploration.assume
-        end: AnyInt = 0
-        for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length >= 1, offset >= end)
-            end = offset + length
-        assume(end <= self.prompt, self.max_tokens >= 1)
-
     def _assume_sizes(self) -> None:
         assume = self.exploration.assume
+        assume(self.features.end <= self.prompt, self.max_tokens >= 1)
         assume(self.token_budget >= 1 + self.shape.shift)
-        for index, rows in enumerate(self.feature_rows):
-            assume(rows >= 1, rows <= self.cache_size, rows <= self.encoder_budget)
-            assume(rows == self.rows[self.shape.identifiers[index]])
+        self.features.assume_contents()
+        for rows, length in zip(self.features.rows, self.features.lengths, strict=True):
+            assume(rows <= self.cache_size, rows <= self.encoder_budget)
             if self.shape.whole_items:
-                assume(self.lengths[index] <= self.token_budget)
+                assume(length <= self.token_budget)
         if self.threshold is not None:
             assume(self.threshold >= 1)
         assume(*(accepted >= 0 for accepted in self.accepted))
 
     def _input(self) -> RunInput:
-        features = tuple(
-            FeatureInput(
-                offset,
-                length,
-                identifier,
-                None if self.shape.dense else FeatureMask(index),
-                None if self.shape.dense else SymbolicCumulativeCounts(mask, length),
-            )
-            for index, (offset, length, identifier, mask) in enumerate(
-                zip(self.offsets, self.lengths, self.shape.identifiers, self.masks, strict=True)
-            )
-        )
         return RunInput(
-            features,
+            self.features.inputs(),
             self.prompt,
             self.max_tokens,
             self.token_budget,
@@ -175,10 +143,7 @@ class RunScenario:
     @property
     def sizes(self) -> list[z3.ArithRef]:
         """The integers of a counterexample, to be made small."""
-        values: list[SymbolicInt] = [
-            self.token_budget,
-            *self.lengths,
-            *self.offsets,
+        values = [
             self.prompt,
             self.cache_size,
             self.encoder_budget,
@@ -187,7 +152,11 @@ class RunScenario:
         ]
         if self.threshold is not None:
             values.append(self.threshold)
-        return [value.term for value in values]
+        return [
+            self.token_budget.term,
+            *self.features.sizes,
+            *(value.term for value in values),
+        ]
 
     def in_model(self, model: z3.ModelRef) -> Scenario:
         """The scenario of the loop that a model describes."""
@@ -195,12 +164,7 @@ class RunScenario:
         def number(value: SymbolicInt) -> int:
             return number_in(model, value.term)
 
-        features = tuple(
-            Feature(number(offset), number(length), identifier, mask.in_model(model))
-            for offset, length, identifier, mask in zip(
-                self.offsets, self.lengths, self.shape.identifiers, self.masks, strict=True
-            )
-        )
+        features = self.features.in_model(model)
         prompt, max_tokens, shift = number(self.prompt), number(self.max_tokens), self.shape.shift
         config = EngineConfig(
             max_num_batched_tokens=number(self.token_budget),

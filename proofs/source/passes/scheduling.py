@@ -30,7 +30,6 @@ from spec.functions.cases import AnyCase
 from spec.functions.findings import Finding
 from spec.functions.scheduling_cases import BookEntry, SchedulingCase
 from spec.monitor.functions.scheduled_passes import check_scheduling
-from spec.record.feature import Feature
 
 _ASSUMPTIONS = ("features-sorted-disjoint", "features-not-empty", "hash-is-content")
 _ALONE = ("everything-fits-alone", "budgets-fixed")
@@ -85,7 +84,9 @@ def scheduling_pieces(release: ReleaseSource, name: str, shape: SchedulingShape)
         # An item at the chunk's start hides what becomes of the items behind it.
         part = f"{shape.part} ahead"
         ahead = [replace(question, part=part) for question in whole]
-        before_items = [scenario.computed.term != offset.term for offset in scenario.offsets]
+        before_items = [
+            scenario.computed.term != offset.term for offset in scenario.features.offsets
+        ]
         pieces += settled(whole, shape.part) + settled(ahead, part, before_items)
     return pieces
 
@@ -94,22 +95,12 @@ def _case(scenario: SchedulingScenario, model: z3.ModelRef) -> SchedulingCase:
     def number(value: AnyInt) -> int:
         return number_in(model, value.term) if isinstance(value, SymbolicInt) else value
 
-    features = tuple(
-        Feature(number(offset), number(length), identifier, mask.in_model(model))
-        for offset, length, identifier, mask in zip(
-            scenario.offsets,
-            scenario.lengths,
-            scenario.shape.identifiers,
-            scenario.masks,
-            strict=True,
-        )
-    )
     entries = (
         BookEntry(entry.identifier, number(scenario.rows[entry.identifier]), entry.holder)
         for entry in scenario.entries
     )
     return SchedulingCase(
-        features,
+        scenario.features.in_model(model),
         number(scenario.prefill),
         number(scenario.computed),
         number(scenario.token_budget),

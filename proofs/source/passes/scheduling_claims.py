@@ -71,10 +71,10 @@ class _Feature:
 
     def __init__(self, scenario: SchedulingScenario, index: int) -> None:
         self.identifier = scenario.shape.identifiers[index]
-        self.offset: AnyInt = scenario.offsets[index]
-        self._length: AnyInt = scenario.lengths[index]
+        self.offset: AnyInt = scenario.features.offsets[index]
+        self._length: AnyInt = scenario.features.lengths[index]
         self.end: AnyInt = self.offset + self._length
-        self._rows_before = scenario.masks[index].rows_before
+        self._rows_before = scenario.features.masks[index].rows_before
 
     def has_row_in(self, start: AnyInt, end: AnyInt) -> BoolTerm:
         """Whether a row of the feature lies in ``[start, end)``."""

@@ -9,17 +9,15 @@ from typing import Literal, TypeAlias
 
 import z3
 
-from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
+from proofs.source.ask.features import SymbolicFeatures
 from proofs.source.code.encoder_passes import (
     EntryInput,
     SchedulingInput,
     run_scheduling,
 )
-from proofs.source.code.gather import FeatureInput
-from proofs.source.code.recorders import FeatureMask
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import Exploration
-from proofs.symbolic.integers import AnyInt, SymbolicInt
+from proofs.symbolic.integers import SymbolicInt
 from proofs.symbolic.tree import Tree
 from spec.algebra import iff
 from spec.functions.observations import SchedulingObservation
@@ -130,23 +128,13 @@ class SchedulingScenario:
         self.shape = shape
         self.exploration = Exploration()
         integer = self.exploration.integer
-        count = len(shape.identifiers)
-        names = [""] if count == 1 else [f"_{i}" for i in range(count)]
-        self.offsets = [integer(f"offset{name}") for name in names]
-        self.lengths = [integer(f"length{name}") for name in names]
+        self.features = SymbolicFeatures(self.exploration, shape.identifiers, shape.dense)
         self.prefill, self.computed = integer("prefill_len"), integer("num_computed")
         self.token_budget, self.encoder_budget = integer("token_budget"), integer("encoder_budget")
         self.cache_size, self.shift = integer("cache_size"), integer("scheduler_shift")
         self.drafter = self.exploration.boolean("uses_drafter")
-        self._assume_layout()
-        self.masks = [
-            SymbolicMask(self.exploration, i, length, dense=dense)
-            for i, (length, dense) in enumerate(zip(self.lengths, shape.dense, strict=True))
-        ]
-        self.feature_rows = [
-            mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
-        ]
-        self.rows = dict(zip(shape.identifiers, self.feature_rows, strict=True))
+        self._assume_counts()
+        self.rows = self.features.rows_by_hash
         self.entries = tuple(self._entries())
         self.rows |= {entry.identifier: entry.num_rows for entry in self.entries}
         self._assume_sizes()
@@ -155,13 +143,9 @@ class SchedulingScenario:
             lambda: run_scheduling(release, given)
         )
 
-    def _assume_layout(self) -> None:
+    def _assume_counts(self) -> None:
         assume = self.exploration.assume
-        end: AnyInt = 0
-        for offset, length in zip(self.offsets, self.lengths, strict=True):
-            assume(length >= 1, offset >= end)
-            end = offset + length
-        assume(end <= self.prefill, self.computed < self.prefill)
+        assume(self.features.end <= self.prefill, self.computed < self.prefill)
         assume(self.computed >= 0, self.token_budget >= 1)
         assume(self.encoder_budget >= 0, self.cache_size >= 0, self.shift >= 0)
         assume(iff(self.drafter, self.shift >= 1))
@@ -171,11 +155,10 @@ class SchedulingScenario:
         assume(self.shift >= 2 if self.shape.far else self.shift <= 1)
         if self.shape.lone:
             assume(self.token_budget > self.shift)
-        for index, rows in enumerate(self.feature_rows):
-            assume(rows >= 1, rows == self.rows[self.shape.identifiers[index]])
-            if self.shape.lone:
+        self.features.assume_contents()
+        if self.shape.lone:
+            for rows, length in zip(self.features.rows, self.features.lengths, strict=True):
                 assume(rows <= self.cache_size, rows <= self.encoder_budget)
-                length = self.lengths[index]
                 assume(*([length <= self.token_budget] if self.shape.whole_items else []))
         taken = [entry.num_rows for entry in self.entries]
         assume(*(rows >= 0 for rows in taken))
@@ -202,26 +185,8 @@ class SchedulingScenario:
         yield EntryInput("young", integer("rows_unreferenced_last"), "nobody")
 
     def _input(self) -> SchedulingInput:
-        features = tuple(
-            FeatureInput(
-                offset,
-                length,
-                identifier,
-                None if dense else FeatureMask(index),
-                None if dense else SymbolicCumulativeCounts(self.masks[index], length),
-            )
-            for index, (offset, length, identifier, dense) in enumerate(
-                zip(
-                    self.offsets,
-                    self.lengths,
-                    self.shape.identifiers,
-                    self.shape.dense,
-                    strict=True,
-                )
-            )
-        )
         return SchedulingInput(
-            features,
+            self.features.inputs(),
             self.prefill,
             self.computed,
             self.token_budget,
@@ -240,7 +205,7 @@ class SchedulingScenario:
         return [
             self.token_budget.term,
             self.computed.term,
-            *(value.term for value in (*self.lengths, *self.offsets)),
+            *self.features.sizes,
             self.prefill.term,
             self.shift.term,
             self.cache_size.term,

@@ -1,4 +1,10 @@
-"""A recorded run, split into the transitions that each projection takes."""
+"""A recorded run, split into the transitions that each projection takes.
+
+It reads the steps itself and not through :mod:`spec.history`, which monitors and reports share. The
+explorer forks a run at every choice, a million times, and a history only goes forward; and a
+mistake in the shared reader, which would blind every monitor in the same way, shows here as a run
+outside the relation.
+"""
 
 from __future__ import annotations
 
