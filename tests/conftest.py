@@ -23,6 +23,7 @@ from spec.functions.findings import Finding
 from spec.monitor.functions.observed import check, check_runners_agree
 from spec.record.feature import Feature
 from tests.support.chromium import NO_BROWSER, chromium
+from tests.support.nightly import NIGHTLY, summary
 from tests.support.sharing_out import WholeFiles, longest_first
 
 CUDA_UNTESTED = (
@@ -33,7 +34,7 @@ settings.register_profile("dev", max_examples=60, deadline=None)
 settings.register_profile(
     "ci", max_examples=200, deadline=None, derandomize=True, print_blob=True, database=None
 )
-settings.register_profile("nightly", max_examples=5000, deadline=None, print_blob=True)
+settings.register_profile(NIGHTLY, max_examples=5000, deadline=None, print_blob=True)
 if find_spec("hypothesis_crosshair_provider"):
     settings.register_profile(
         "crosshair",
@@ -84,8 +85,9 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say last what was not tested."""
-    for line in _untested():
+    """Say last what was not tested, or only in part."""
+    left = summary()
+    for line in [*_untested(), *([] if left is None else [left])]:
         terminalreporter.write_line(line, red=True, bold=True)
 
 

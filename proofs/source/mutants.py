@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,25 +58,31 @@ GUARDS: tuple[Guards, ...] = (
 )
 
 
+def mutants_of(package: Path, guards: Guards) -> Iterator[Mutant]:
+    """Every mutant of a part's guards."""
+    tree = ReleaseSource(package, OVERRIDES).tree(guards.module)
+    yield from mutants(tree, guards.functions, guards.class_name)
+
+
 def judged_mutants(
     package: Path,
     name: str,
     guards: Guards,
+    made: Iterable[Mutant],
     max_features: int = 2,
     answers: Answers | None = None,
 ) -> Iterator[tuple[Mutant, Piece | None]]:
-    """Every mutant of a part's guards, with the first piece that is PROVED no longer, if any.
+    """Mutants of a part's guards, with the first piece that is PROVED no longer, if any.
 
     What the release itself does not satisfy says nothing of a mutant and is left out.
     """
     release = ReleaseSource(package, OVERRIDES)
-    tree = release.tree(guards.module)
     proved = {
         (piece.claim, piece.shape)
         for piece in pieces_of(release, name, (guards.part,), max_features, answers=answers)
         if piece.verdict is Verdict.PROVED
     }
-    for mutant in mutants(tree, guards.functions, guards.class_name):
+    for mutant in made:
         changed = release.with_change(guards.module, mutant.tree)
         red = (
             piece

@@ -10,11 +10,11 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from hypothesis import settings
 
 from proofs.smt.mutate import Mutant
 from spec.verdict import Verdict
 from tests.recorders.record_source_mutants import recorded
+from tests.support.nightly import asks_all
 from tests.support.source_mutants import (
     RELEASE,
     SAME,
@@ -91,7 +91,7 @@ def test_a_mutant_breaks_the_recorded_claim(name: str) -> None:
 @pytest.mark.vllm
 def test_no_other_shape_shows_a_mutant() -> None:
     """Wrong: a record that says less, or more, than the proofs show on all shapes."""
-    if settings.get_current_profile_name() != "nightly":
+    if not asks_all("shapes that show a mutant"):
         pytest.skip("every shape is asked about under the profile nightly")
     for name, mutant in _made().items():
         claim = MUTANTS[name]["claim"]
