@@ -100,6 +100,10 @@ class Loop(ABC, Generic[PassT]):
         """Take in the next input of a streaming request."""
 
     @abstractmethod
+    def close(self, request: int) -> None:
+        """End the input of a streaming request; nothing where it has ended."""
+
+    @abstractmethod
     def abort(self, request: int) -> None:
         """End a request that its client gave up; nothing where it has ended."""
 
@@ -243,6 +247,8 @@ class Loop(ABC, Generic[PassT]):
                 self.arrive(request)
             case "continuation":
                 self.go_on(request)
+            case "close":
+                self.close(request)
             case "abort":
                 self.abort(request)
             case "reset":

@@ -99,6 +99,7 @@ class Engine(Loop[Scheduled]):
             priority=source.priority,
             arrival=len(self._requests),
             turns_left=len(source.continuations),
+            is_open=source.close is not None,
             prefix_hits=source.prefix_hits,
         )
         features = self._features(source.features)
@@ -116,6 +117,13 @@ class Engine(Loop[Scheduled]):
         )
         if streaming.status == "paused":
             self.updates.begin_turn(streaming)
+
+    def close(self, request: int) -> None:
+        """See :class:`impl.harness.loop.Loop`."""
+        streaming = self._requests[request]
+        streaming.is_open = False
+        if streaming.status == "paused":
+            self.scheduler.end(streaming)
 
     def abort(self, request: int) -> None:
         """See :class:`impl.harness.loop.Loop`."""

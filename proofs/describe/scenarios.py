@@ -71,6 +71,8 @@ def _request(request: ScenarioRequest) -> str:
         text += f", then at {turn.arrival} {_tokens(turn)}"
         if turn.max_tokens > 1:
             text += f", generates {turn.max_tokens}"
+    if request.close is not None:
+        text += f", closed at {request.close}"
     return text
 
 

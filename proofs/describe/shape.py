@@ -49,7 +49,8 @@ def _tags_of_settings(config: EngineConfig) -> tuple[str, ...]:
 def _tags_of_requests(requests: tuple[ScenarioRequest, ...]) -> tuple[str, ...]:
     present = {
         "late arrival": any(request.arrival for request in requests),
-        "streaming": any(request.continuations for request in requests),
+        "streaming": any(request.streams for request in requests),
+        "late close": any(request.close is not None for request in requests),
         "accepted drafts": any(any(request.accepted_drafts) for request in requests),
         "prefix hit": any(any(request.prefix_hits) for request in requests),
         "failed load": any(request.failed_loads for request in requests),

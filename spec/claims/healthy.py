@@ -51,8 +51,8 @@ HEALTHY: dict[str, str] = {
     "counts-agree": "one that ends a refused request in the update and not in the pass; one that "
     "sends raw data once more with the input to be encoded; one whose worker orders its batch by "
     "the length of ranges; one that finds blocks which the request itself generated; one that "
-    "looks once more at a refused request before its update: all are let pass. Not yet: a "
-    "streaming session whose client closes it long after its last turn",
+    "looks once more at a refused request before its update; one that pauses a streaming session "
+    "again where its client closes it long after its last input: all are let pass",
     "no-stall": "one that waits on purpose, for a store of KV or a grammar: the world of a "
     "scenario answers within the step, so nothing is left to wait for",
     "no-thrash": "one that gives work back to let another request go on: as long as some request "

@@ -262,7 +262,7 @@ def not_covered(config: EngineConfig, requests: Sequence[ScenarioRequest]) -> st
     """What about a scenario the model has no rules for, or ``None`` where it covers it."""
     if config.is_encoder_decoder:
         return "encoder-decoder models, whose book keeps no entries"
-    if any(request.continuations for request in requests):
+    if any(request.streams for request in requests):
         return "streaming requests"
     if not Scenario(config, tuple(requests)).content_is_hashed:
         return "a hash that stands for several contents"

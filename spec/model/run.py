@@ -99,7 +99,7 @@ def run_layout(
                 case "reset":
                     state = reset(layout, state)
                     calls = () if log is None else (Call("reset"),)
-                case "continuation":
+                case "continuation" | "close":
                     raise AssertionError(event)
             yield ModelEvent(index, event, request, state, error, calls or taken(log))
             if error is not None:

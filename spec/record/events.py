@@ -9,13 +9,16 @@ from spec.record.steps import Event
 
 
 def events_by_pass(scenario: Scenario) -> dict[int, list[tuple[Event, int]]]:
-    """What comes before each pass: arrivals, then continuations, aborts and resets."""
+    """What comes before each pass: arrivals, then continuations, closes, aborts and resets."""
     events: dict[int, list[tuple[Event, int]]] = defaultdict(list)
     for index, request in enumerate(scenario.requests):
         events[request.arrival].append(("arrival", index))
     for index, request in enumerate(scenario.requests):
         for turn in request.continuations:
             events[turn.arrival].append(("continuation", index))
+    for index, request in enumerate(scenario.requests):
+        if request.close is not None:
+            events[request.close].append(("close", index))
     for index, request in enumerate(scenario.requests):
         if request.abort is not None:
             events[request.abort].append(("abort", index))

@@ -82,6 +82,9 @@ class ScenarioRequest:
             prompt, and after each preemption, when blocks that it generated may be found too; 0 in
             all later ones. One less than the request has then is the most that it finds.
         failed_loads: falls of progress.
+        close: pass before which the client closes a streaming request that it leaves open after its
+            last input: it pauses once more, if that turn is over by then. ``None`` closes it with
+            its last input. A request with it is a streaming one also without continuations.
     """
 
     num_prompt_tokens: int
@@ -95,8 +98,14 @@ class ScenarioRequest:
     accepted_drafts: tuple[int, ...] = ()
     prefix_hits: tuple[int, ...] = ()
     failed_loads: tuple[FailedLoad, ...] = ()
+    close: int | None = None
 
     __pydantic_config__ = _STRICT
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is a streaming request, whose client may send further input."""
+        return bool(self.continuations) or self.close is not None
 
     @property
     def most_tokens(self) -> int:
@@ -145,8 +154,7 @@ class Scenario:
         for request in self.requests:
             events += [request.arrival, *(turn.arrival for turn in request.continuations)]
             events += [load.at for load in request.failed_loads]
-            if request.abort is not None:
-                events.append(request.abort)
+            events += [at for at in (request.close, request.abort) if at is not None]
         return max(events, default=-1)
 
     @property
@@ -214,6 +222,8 @@ def _validate_request(request: ScenarioRequest, config: EngineConfig, where: str
     arrivals = [turn.arrival for turn in request.continuations]
     if arrivals != sorted(arrivals):
         raise InputError(f"{where}: continuations must be sorted by arrival")
+    if request.close is not None and request.close < max([request.arrival, *arrivals]):
+        raise InputError(f"{where}: it is closed at {request.close}, before its last input comes")
     most_blocks = -(-(request.most_tokens + config.num_speculative_tokens) // config.block_size)
     if most_blocks > config.num_kv_blocks:
         raise InputError(
@@ -261,10 +271,7 @@ def _validate_answers(request: ScenarioRequest, config: EngineConfig, where: str
     if any(load.at < 0 or load.num_computed_tokens < 0 for load in request.failed_loads):
         raise InputError(f"{where}: a failed load needs a pass and tokens of 0 or more")
     if config.is_encoder_decoder and (
-        len(request.features) > 1
-        or request.continuations
-        or request.failed_loads
-        or request.prefix_hits
+        len(request.features) > 1 or request.streams or request.failed_loads or request.prefix_hits
     ):
         raise InputError(
             f"{where}: a request of an encoder-decoder model has at most one item, and no "

@@ -214,7 +214,8 @@ class WorkerSeen:
     __pydantic_config__ = _STRICT
 
 
-Event: TypeAlias = Literal["arrival", "abort", "continuation", "reset"]
+Event: TypeAlias = Literal["arrival", "abort", "continuation", "close", "reset"]
+"""``close``: the client says that no input follows, where it did not say so with the last one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class LoopMachine(RuleBasedStateMachine):
                 request,
                 arrival=self.now,
                 abort=None,
+                close=None if request.close is None else request.close + later,
                 continuations=tuple(
                     replace(turn, arrival=turn.arrival + later) for turn in request.continuations
                 ),

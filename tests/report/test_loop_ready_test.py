@@ -67,6 +67,13 @@ SCENARIOS: dict[str, Scenario] = {
         (ScenarioRequest(3, (_ITEM,), continuations=(Continuation(4, 2, (Feature(1, 1, "B"),)),)),),
         resets=(2,),
     ),
+    "late close": Scenario(
+        _CONFIG,
+        (
+            ScenarioRequest(3, (_ITEM,), continuations=(Continuation(4, 2),), close=7),
+            ScenarioRequest(3, (_ITEM,), close=2),
+        ),
+    ),
     "abort": Scenario(
         replace(_CONFIG, block_alignment=2), (ScenarioRequest(5, (_ITEM,), abort=1),), resets=(1,)
     ),

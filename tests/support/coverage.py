@@ -136,6 +136,8 @@ OUTCOMES: tuple[str, ...] = (
     "reset of an idle cache",
     "continuation of a paused request",
     "continuation of a busy request",
+    "close of a paused request",
+    "close of another request",
     "paused",
     "placeholders in flight",
     "entry shared by requests",
@@ -185,6 +187,9 @@ def _cover_event(step: EventSeen, before: EngineState | None, counts: Counter[st
             paused = _status(before, step.request) == "paused"
             kind = "paused" if paused else "busy"
             counts[f"continuation of a {kind} request"] += 1
+        case "close":
+            paused = _status(before, step.request) == "paused"
+            counts[f"close of {'a paused' if paused else 'another'} request"] += 1
         case "reset":
             in_use = before is not None and bool(before.book.references)
             counts["reset of a cache in use" if in_use else "reset of an idle cache"] += 1

@@ -18,6 +18,7 @@ ASK_RELEASES = "releases"
 """The files that ask releases questions, together."""
 
 _ASKING = (
+    "tests/record/test_late_close.py",
     "tests/record/test_prefix_hits.py",
     "tests/relation/test_relation_releases.py",
     "tests/search/test_memory.py",

@@ -27,6 +27,7 @@ class SchedulerRequest(Request):
         priority: lower runs first under the priority policy.
         arrival: place among all arrivals.
         turns_left: inputs of a streaming request that have not begun.
+        is_open: whether its client has not yet said that no input follows those.
         turns_arrived: those among them that wait for the turn before them to end.
         prefix_hits: tokens that it finds computed each time it starts from nothing.
         feature_ends: the position after each feature.
@@ -45,6 +46,7 @@ class SchedulerRequest(Request):
     priority: int = 0
     arrival: int = 0
     turns_left: int = 0
+    is_open: bool = False
     turns_arrived: list[Turn] = field(default_factory=list)
     prefix_hits: Sequence[int] = ()
     feature_ends: list[int] = field(default_factory=list)

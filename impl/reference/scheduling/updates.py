@@ -134,7 +134,7 @@ class Updates:
         return emitted
 
     def _end_turn(self, request: SchedulerRequest) -> None:
-        if not request.turns_left:
+        if not (request.turns_left or request.is_open):
             self._scheduler.end(request)
             return
         request.num_computed_tokens -= request.num_output_placeholders

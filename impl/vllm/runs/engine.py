@@ -83,7 +83,7 @@ class VllmEngine(Loop[VllmPass]):
         self._scheduler.add_request(self._requests[request])
 
     def go_on(self, request: int) -> None:
-        """Hand over the next input, and after the last one the end of the stream."""
+        """Hand over the next input, and after the last one the end of the stream, if then."""
         source = self.scenario.requests[request]
         turn = self._turns[request]
         self._turns[request] += 1
@@ -94,7 +94,12 @@ class VllmEngine(Loop[VllmPass]):
             request, source, source.continuations[turn], self._next_arrival()
         )
         self._scheduler.add_request(update)
-        if turn + 1 == len(source.continuations):
+        if turn + 1 == len(source.continuations) and source.close is None:
+            self.close(request)
+
+    def close(self, request: int) -> None:
+        """See :class:`impl.harness.loop.Loop`."""
+        if request_name(request) in self._scheduler.requests:
             self._scheduler.add_request(self._builder.end_of_stream(request, self._next_arrival()))
 
     def _next_arrival(self) -> int:

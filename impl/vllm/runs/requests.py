@@ -46,7 +46,7 @@ class RequestBuilder:
         Args:
             scheduler: makes a scheduler of the release.
         """
-        if not self._streams and any(request.continuations for request in scenario.requests):
+        if not self._streams and any(request.streams for request in scenario.requests):
             return "its requests cannot be continued (streaming input)"
         for request in scenario.requests:
             limits = {request.max_tokens, *(turn.max_tokens for turn in request.continuations)}
@@ -86,7 +86,7 @@ class RequestBuilder:
             source.max_tokens,
             source.priority,
             arrival,
-            resumable=bool(source.continuations),
+            resumable=source.streams,
         )
 
     def next_turn(

@@ -150,7 +150,7 @@ def needed_settings(scenario: Scenario) -> list[str]:
         needed.append("an encoder-decoder model")
     if any(request.failed_loads for request in scenario.requests):
         needed.append("a KV connector whose loads can fail")
-    if any(request.continuations for request in scenario.requests):
+    if any(request.streams for request in scenario.requests):
         needed.append("streaming input")
     if scenario.resets:
         needed.append("a reset of the encoder cache")

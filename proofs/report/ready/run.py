@@ -135,13 +135,14 @@ def _settings(scenario: Scenario) -> dict[str, Any]:
 def _use(claim: str, scenario: Scenario) -> dict[str, bool]:
     """What the scenario and the claim use, so that the file holds nothing else."""
     requests, config = scenario.requests, scenario.config
-    has_turns = any(request.continuations for request in requests)
+    has_turns = any(request.streams for request in requests)
     has_aborts = any(request.abort is not None for request in requests)
     return {
         "has_masks": _has_masks(scenario),
         "has_store": _has_store(scenario),
         "has_failed_loads": any(request.failed_loads for request in requests),
         "has_turns": has_turns,
+        "has_closes": any(request.close is not None for request in requests),
         "has_aborts": has_aborts,
         "has_priority": any(request.priority for request in requests),
         "has_accepted": any(any(request.accepted_drafts) for request in requests),
@@ -183,8 +184,10 @@ def _request(request: ScenarioRequest, scenario: Scenario) -> dict[str, Any]:
         ]
     if any(each.abort is not None for each in requests):
         data["abort"] = request.abort
-    if any(each.continuations for each in requests):
+    if any(each.streams for each in requests):
         data["turns"] = [_turn(turn, masks) for turn in request.continuations]
+    if any(each.close is not None for each in requests):
+        data["close"] = request.close
     return data
 
 

@@ -12,6 +12,7 @@ _EVENTS = {
     "arrival": "request {} arrives",
     "abort": "request {} is aborted",
     "continuation": "request {} gets its next input",
+    "close": "request {} gets no further input",
     "reset": "the encoder cache is reset",
 }
 

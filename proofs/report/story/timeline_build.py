@@ -37,7 +37,12 @@ from spec.record.steps import EngineState, LoopBookState, PassSeen, Step, Trace
 MOST_BARS = 48
 """Of more features of a request, those are shown that a shown step reads, asks for or marks."""
 
-_EVENTS = {"arrival": "arrives", "abort": "aborted", "continuation": "next input"}
+_EVENTS = {
+    "arrival": "arrives",
+    "abort": "aborted",
+    "continuation": "next input",
+    "close": "end of input",
+}
 
 
 def timeline(trace: Trace, finding: LoopFinding | None, mark_step: int | None = None) -> Timeline:

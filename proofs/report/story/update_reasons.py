@@ -9,6 +9,7 @@ _EVENTS = {
     "arrival": "{} arrives",
     "abort": "{} is aborted",
     "continuation": "{} gets its next input",
+    "close": "{} gets no further input",
     "reset": "the encoder cache is reset",
 }
 

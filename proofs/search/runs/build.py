@@ -175,6 +175,10 @@ def _draw_request(
     priority = 0
     if "priority" in traits:
         priority = count - index if usurpers else choose.integer(0, 2)
+    close = None
+    if "late closes" in traits and choose.chance(60):
+        last = continuations[-1].arrival if continuations else arrival
+        close = last + choose.integer(0, 2 * scale.most_passes)
     return ScenarioRequest(
         num_prompt_tokens=turn.num_prompt_tokens,
         features=turn.features,
@@ -187,6 +191,7 @@ def _draw_request(
         accepted_drafts=_draw_accepted(choose, frame, generated),
         prefix_hits=hits,
         failed_loads=_draw_failed_loads(choose, frame, turn, arrival, hits),
+        close=close,
     )
 
 

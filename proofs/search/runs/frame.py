@@ -32,6 +32,7 @@ Trait: TypeAlias = Literal[
     "large KV blocks",
     "prefix hits",
     "streaming",
+    "late closes",
     "aborts",
     "resets",
     "failed loads",
@@ -44,6 +45,7 @@ Trait: TypeAlias = Literal[
 """``wide shift``: a scheduler's shift above the gather's look-ahead. ``usurpers``: later requests
 come first, so that victims were scheduled in the same pass. ``tails``: the prompt ends within the
 shift of its last item. ``churn``: many requests share a few items that the cache cannot hold.
+``late closes``: a session is closed after its last input.
 ``bursts``: those that arrive late arrive together. ``any sizes``: of the encoder cache and of its
 budget, as with a cache manager of one's own; else as a vLLM derives them. ``crowds``: victims of
 the same pass hold items, and somebody behind them needs tokens. ``failing prefixes``: KV of a
@@ -76,6 +78,7 @@ _PERCENT: dict[Trait, int] = {
     "large KV blocks": 25,
     "prefix hits": 25,
     "streaming": 20,
+    "late closes": 8,
     "aborts": 12,
     "resets": 8,
     "failed loads": 15,
@@ -99,6 +102,7 @@ _EXCLUDED_BY: tuple[tuple[Trait, tuple[Trait, ...]], ...] = (
             "masks",
             "prefix hits",
             "streaming",
+            "late closes",
             "failed loads",
             "failing prefixes",
             "aborts while paused",

@@ -48,7 +48,7 @@ def size(scenario: Scenario) -> Size:
 
 
 def _numbers(request: ScenarioRequest) -> int:
-    numbers = request.arrival + abs(request.priority) + (request.abort or 0)
+    numbers = request.arrival + abs(request.priority) + (request.abort or 0) + (request.close or 0)
     numbers += sum(request.accepted_drafts) + sum(request.prefix_hits)
     numbers += sum(load.at + load.num_computed_tokens for load in request.failed_loads)
     numbers += sum(turn.arrival for turn in request.continuations)
@@ -134,6 +134,8 @@ def smaller_requests(request: ScenarioRequest) -> Iterator[ScenarioRequest]:
                 yield _with(request, field, kept)
     if request.abort is not None:
         yield replace(request, abort=None)
+    if request.close is not None:
+        yield replace(request, close=None)
     if request.contents:
         yield replace(request, contents=())
     yield replace(request, arrival=0, priority=0)
@@ -248,6 +250,8 @@ def _smaller_numbers(request: ScenarioRequest) -> Iterator[ScenarioRequest]:
         yield replace(request, priority=request.priority - (1 if request.priority > 0 else -1))
     if request.abort:
         yield replace(request, abort=request.abort - 1)
+    if request.close:
+        yield replace(request, close=request.close - 1)
     for field in ("accepted_drafts", "prefix_hits"):
         answers = getattr(request, field)
         for index, answer in enumerate(answers):
@@ -562,6 +566,7 @@ def _earlier(scenario: Scenario) -> Scenario:
             request,
             arrival=max(0, request.arrival - 1),
             abort=None if request.abort is None else max(0, request.abort - 1),
+            close=None if request.close is None else max(0, request.close - 1),
             continuations=tuple(
                 replace(turn, arrival=max(0, turn.arrival - 1)) for turn in request.continuations
             ),

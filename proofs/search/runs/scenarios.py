@@ -44,6 +44,7 @@ FAMILIES = (
     "prefix caching",
     "encoder-decoder",
     "streaming",
+    "late closes",
     "block alignment",
     "long-prefill threshold",
     "masks",
@@ -74,7 +75,8 @@ def families(scenario: Scenario) -> tuple[str, ...]:
     optional = {
         "prefix caching": config.prefix_caching,
         "encoder-decoder": config.is_encoder_decoder,
-        "streaming": any(request.continuations for request in requests),
+        "streaming": any(request.streams for request in requests),
+        "late closes": any(request.close is not None for request in requests),
         "block alignment": config.block_alignment > 0,
         "long-prefill threshold": config.long_prefill_token_threshold > 0,
         "masks": any(f.is_embed is not None for f in features),

@@ -148,6 +148,8 @@ class CountsMonitor:
             expected[step.request] = ("waiting", 0, 0, 0, tokens)
         elif step.event == "abort" and before is not None and before.status not in ENDED:
             expected[step.request] = counts_of(before, "finished")
+        elif step.event == "close":
+            self._outcomes.close(step.request, self._states, expected)
         self._outcomes.continue_turns(step.continued, self._states, expected)
         return expected
 

@@ -61,6 +61,8 @@ def _events_of(scenario: Scenario) -> Counter[tuple[int, str, int]]:
     for index, request in enumerate(scenario.requests):
         events[request.arrival, "arrival", index] += 1
         events.update((turn.arrival, "continuation", index) for turn in request.continuations)
+        if request.close is not None:
+            events[request.close, "close", index] += 1
         if request.abort is not None:
             events[request.abort, "abort", index] += 1
     return events

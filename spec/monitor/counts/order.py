@@ -72,7 +72,7 @@ class OrderMonitor:
         earlier, other = self._requests[first], self._requests[second]
         if earlier.priority != other.priority:
             return earlier.priority < other.priority
-        if earlier.continuations or other.continuations:
+        if earlier.streams or other.streams:
             return True
         return self._arrivals.get(first, first) < self._arrivals.get(second, second)
 

@@ -71,6 +71,7 @@ class OutcomesMonitor:
         self._answers = AnswersMonitor(scenario, log)
         self._in_flight = InFlight()
         self._prompts = Prompts(scenario)
+        self._open = {i for i, request in enumerate(scenario.requests) if request.close is not None}
         self.limits = self._prompts.turn_ends
 
     def observe_pass(self, step: PassSeen, states: Mapping[int, RequestState]) -> None:
@@ -153,9 +154,23 @@ class OutcomesMonitor:
         if tokens < limit:
             return (before.status, computed, placeholders, drafts, tokens)
         self._in_flight.end(request)
-        if self._prompts.turn(request) < len(self._requests[request].continuations):
+        if self._expects_input(request):
             return ("paused", computed - placeholders, 0, 0, tokens)
         return ("finished", computed, placeholders, drafts, tokens)
+
+    def _expects_input(self, request: int) -> bool:
+        """Whether the client of a request has not yet said that its turn is the last one."""
+        turns = len(self._requests[request].continuations)
+        return request in self._open or self._prompts.turn(request) < turns
+
+    def close(
+        self, request: int, states: Mapping[int, RequestState], expected: dict[int, Counts]
+    ) -> None:
+        """Let no input follow: a request that pauses ends at once, any other with its turn."""
+        self._open.discard(request)
+        before = states.get(request)
+        if before is not None and before.status == "paused":
+            expected[request] = counts_of(before, "finished")
 
     def _check_dropped(
         self, index: int, outcome: RequestOutcome, standing: Standing, before: RequestState

@@ -168,7 +168,7 @@ class LifetimeMonitor:
     def _is_explained(self, step: Step, request: int) -> bool:
         """Whether the step says why a reference of the request went; calls are judged apart."""
         if step.kind == "event":
-            return step.event == "abort" and request == step.request
+            return step.event in ("abort", "close") and request == step.request
         if any(call.request == request and call.method in _LETS_GO for call in step.calls):
             return True
         return step.kind == "pass" and self._may_drop(step, request)
