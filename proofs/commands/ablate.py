@@ -39,8 +39,18 @@ def _choice(name: str, values: Sequence[object], text: str) -> click.Option:
         _choice("--margin", MARGINS, "Tokens past an item's end before its reference goes."),
         _choice("--shift", SHIFTS, "The scheduler's shift ks (tokens)."),
         _choice("--look-ahead", LOOK_AHEADS, "How far the drafter reads ahead, kg (tokens)."),
-        _choice("--cut", tuple(CUTS), "Where a chunk ends before a refused item."),
-        _choice("--reservation", RESERVATIONS, "What a chunk near the prefill's end does."),
+        _choice(
+            "--cut",
+            tuple(CUTS),
+            "Where a chunk ends before a refused item. plain: at it; shifted: --shift tokens "
+            "before it.",
+        ),
+        _choice(
+            "--reservation",
+            RESERVATIONS,
+            "Tokens that a chunk near the prefill's end leaves for a last chunk. off: none; "
+            "yielding: unless the chunk would be empty; insisting: even then.",
+        ),
         _choice("--tolerance", ("on", "off"), "Whether a boundary miss is skipped."),
     ],
 )
@@ -55,11 +65,13 @@ def ablate(
     tolerance: str | None,
     files: MachineFiles,
 ) -> int:
-    """Decide for every choice of guards whether it is safe, and whether requests make progress.
+    """Decide which choices of guards are safe.
+
+    Safe means that no claim on residency breaks; whether requests make progress is said beside it.
 
     Each answer is a theorem, proved again here by both solvers, or the smallest counterexample of
-    the model, repeated by the reference with the same guards. Each option keeps the
-    choices with this value. Where few are left, each is printed with its proofs and
+    the model, repeated by the reference with the same guards. Each option keeps only
+    the choices with its value. Where few are left, each is printed with its proofs and
     counterexamples.
 
     Exits 0 when all are decided, 3 when a solver gave up on a theorem, 5 when theorems, model and

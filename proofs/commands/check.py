@@ -42,8 +42,8 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 @click.option(
     "--against",
     metavar="RELEASE|DIR|FILE",
-    help="With --level loop: run the same scenarios on this vLLM too, or read an earlier --json "
-    "file; only violations that are new exit 1.",
+    help="With --level loop: a release, a folder (such as the merge base) or an earlier --json "
+    "file to compare with; only violations that it does not show exit 1.",
 )
 @click.option(
     "--level",
@@ -65,8 +65,8 @@ from spec.verdict import INTERRUPTED_EXIT_CODE, Verdict, exit_code
 @click.option(
     "--examples",
     type=int,
-    help=f"Cases drawn for each family of parts ({DEFAULT_EXAMPLES} when not given), or scenarios "
-    f"of --level loop ({DEFAULT_SCENARIOS} when not given).",
+    help=f"Cases drawn for each kind of function: gather, free, book, ... ({DEFAULT_EXAMPLES} when "
+    f"not given), or scenarios of --level loop ({DEFAULT_SCENARIOS} when not given).",
 )
 @click.option(
     "--minutes",
@@ -102,8 +102,8 @@ def check(
     The code of a checkout runs with your rights. It does not judge itself, but what it shows of
     itself can be a lie: green is no defence against a hostile author.
 
-    Exits 0 when all held, 1 when one is violated, 4 when one was never put to the test, 5 when
-    nothing could be run, 2 for wrong input and 130 after Ctrl-C.
+    Exits 0 when all held, 1 when one is violated, 2 for wrong input, 3 when one is not settled, 4
+    when one was never put to the test, 5 when nothing could be run and 130 after Ctrl-C.
     """
     _refuse_contradictions(targets, level, against, mode, examples, minutes)
     choice = None if level == "loop" else targets.single()

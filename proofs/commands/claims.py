@@ -23,7 +23,7 @@ _OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.argument("claim", required=False)
 @click.option("--json", "json_file", type=_OUTPUT, help="Write the records as JSON.")
 def claims(*, claim: str | None, json_file: Path | None) -> int:
-    """Show every claim and what it rests on, or all about one CLAIM.
+    """Show every claim, or all about one CLAIM.
 
     Proofs, or why only search covers it; where it is searched; a witness, run now, in which its
     premise happens; the switches that break it; its assumptions, and what breaks without each; the

@@ -32,15 +32,15 @@ from proofs.results.publish import MachineFiles
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Let the reference walk beside the model in one case of so many: 1 for all, 0 for none.",
+    help="Run the reference too in every Nth case: 1 for all, 0 for none.",
 )
 @click.option(
     "--relation",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Lay one case of so many, round by round, against the relation that the unbounded proofs "
-    "are about: 1 for all, 0 for none.",
+    help="Check every Nth case against the relation that the unbounded proofs are about: 1 for "
+    "all, 0 for none.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Processes at once."
@@ -64,12 +64,13 @@ def explore(
     resume_folder: Path | None,
     files: MachineFiles,
 ) -> int:
-    """Explore every case of a small scope, with all choices within a run, on the model.
+    """Explore every run of a small scope on the model.
 
-    A case is a layout of prompts under a configuration. Layouts have at most two requests with
+    Every case is explored with all choices within a run. A case is a layout of prompts under a
+    configuration. Layouts have at most two requests with
     two items each, of one or two tokens, and one request of text alone, in every arrangement.
-    Configurations are chosen so that any two settings come together in one of them: small layouts
-    are run under each, most of two requests under some or one. --scope full has more.
+    Configurations cover every pair of settings: small layouts are run under each of them, most of
+    two requests under some or one. --scope full has more.
 
     Choices within a run are how many drafts are accepted, when each request arrives, and at most
     one abort, reset or failed load. The reference runs the same rounds, each round is laid against
@@ -77,8 +78,8 @@ def explore(
     before it is shown.
 
     Exits 0 when all claims hold in the whole scope, 1 when one is refuted, 2 for wrong input, 4
-    when a premise never happened, 5 when the reference and the model part or a round lies outside
-    the relation of the proofs, and 130 after Ctrl-C.
+    when a premise never happened, 5 when the reference and the model disagree or a round lies
+    outside the relation of the proofs, and 130 after Ctrl-C.
     """
     settings = ExploreSettings(
         scope=scope,

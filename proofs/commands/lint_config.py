@@ -51,7 +51,7 @@ def _arguments(command: _Command) -> _Command:
     "--source",
     "source_folder",
     type=click.Path(path_type=Path),
-    help="Read the rules in this vLLM checkout, where they can be proved, instead of a release's.",
+    help="Prove which rules this vLLM checkout follows, instead of taking those of a release.",
 )
 @_arguments
 @click.option(
@@ -104,7 +104,7 @@ def lint_config(
     files: MachineFiles,
     **given: Any,
 ) -> int:
-    """Say whether an engine with these settings can stand still for ever, by proof.
+    """Prove whether these settings can stall an engine.
 
     Takes a `vllm serve` line as it is, and tells which flags it did not look at. Prints the
     smallest prompt that stalls, the theorems that say so and what to change.

@@ -23,36 +23,34 @@ COMMANDS = {
     "ablate": _Late(
         "ablate",
         "ablate",
-        "Decide for every choice of guards whether it is safe, and whether requests make progress.",
+        "Decide which choices of guards are safe.",
     ),
     "bench": _Late("bench", "bench", "Measure how fast the loop is."),
-    "claims": _Late(
-        "claims", "claims", "Show every claim and what it rests on, or all about one CLAIM."
-    ),
+    "claims": _Late("claims", "claims", "Show every claim, or all about one CLAIM."),
     "check": _Late("check", "check", "Check every claim and print what became of it."),
     "explore": _Late(
         "explore",
         "explore",
-        "Explore every case of a small scope, with all choices within a run, on the model.",
+        "Explore every run of a small scope on the model.",
     ),
     "lint-config": _Late(
         "lint_config",
         "lint_config",
-        "Say whether an engine with these settings can stand still for ever, by proof.",
+        "Prove whether these settings can stall an engine.",
     ),
     "prove": _Late(
         "prove",
         "prove_command",
-        "Prove the rules for all integers; or, with --source-of, a release's own source.",
+        "Prove the rules, or with --source-of a release's source.",
     ),
     "replay": _Late("replay", "replay", "Run FILE once more and say which claims it breaks."),
     "report": _Late(
         "report",
         "report",
-        "Write a folder with a page, a text for a pull request and a test for each violation.",
+        "Write a page, a text and a test for each violation.",
     ),
     "sweep": _Late("sweep", "sweep", "Make the table of claims by release, runner and mode."),
-    "vllm": _Late("vllm", "vllm", "Fetch the source of vLLM releases, and list what is at hand."),
+    "vllm": _Late("vllm", "vllm", "Fetch sources of vLLM releases, or list them."),
 }
 """The subcommands. The list of them is printed without an import of any."""
 
@@ -85,6 +83,6 @@ class _LateCommands(PlainGroup):
 def main() -> None:
     """Prove, and disprove, that encoder outputs are still there when a drafter reads ahead.
 
-    Exit codes of every command: 0 everything proved or held, 1 a claim refuted, 2 wrong use or
-    input, 3 unknown, 4 vacuous, 5 error or nothing done, 130 interrupted.
+    Exit codes: 0 everything proved or held, 1 a claim refuted, 2 wrong use or input, 3 unknown, 4
+    vacuous, 5 error or nothing done, 130 interrupted. What each means is in a command's own help.
     """

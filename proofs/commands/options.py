@@ -49,7 +49,7 @@ def target_options(
             "releases",
             multiple=True,
             help="Release of vLLM, such as 0.33.0; fetched when it is not cached. May be repeated "
-            "where several are compared.",
+            "where a command takes several.",
         ),
         click.option(
             "--source",
@@ -97,13 +97,13 @@ runner_option: Decorator = click.option(
     type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
     default="both",
     show_default=True,
-    help="Model runner whose order of work and gathers are used.",
+    help="vLLM's model runner to imitate, or both.",
 )
 replayed_runner_option: Decorator = click.option(
     "--runner",
     type=click.Choice([*RUNNERS, "both"], case_sensitive=False),
-    help="Model runner whose order of work and gathers are used. When not given: both; for a "
-    "trace, the one that it was recorded with.",
+    help="vLLM's model runner to imitate, or both. When not given: both; for a trace, the one that "
+    "it was recorded with.",
 )
 device_option: Decorator = click.option(
     "--device",

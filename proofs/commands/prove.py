@@ -91,10 +91,12 @@ def prove_command(
     sarif_file: Path | None,
     **options: Any,
 ) -> int:
-    """Prove the rules for all integers; or, with --source-of, a release's own source.
+    """Prove the rules, or with --source-of a release's source.
 
-    Exits 0 when all are proved, 1 when one is refuted, 3 for unknown, 4 for vacuous, 5 for errors
-    or when nothing was done, 2 for wrong input and 130 after Ctrl-C.
+    Rules are proved for all integers; a source for the shapes that docs/limits.md names.
+
+    Exits 0 when all are proved, 1 when one is refuted, 2 for wrong input, 3 for unknown, 4 for
+    vacuous, 5 for errors or when nothing was done and 130 after Ctrl-C.
     """
     if source_of is None:
         for given, refusal in (

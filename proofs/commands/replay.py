@@ -83,8 +83,9 @@ def replay(
     FILE is a function-level case, a scenario, or a trace; a trace is also compared with the new run
     step by step. A difference alone breaks no claim. An assumption that FILE breaks is named first.
 
-    Exits 0 when all held, 1 when a claim is violated, 3 when the run was given up before it came to
-    rest, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after Ctrl-C.
+    Exits 0 when all held, 1 when a claim is violated, 3 when the run was stopped by
+    --max-passes, 4 when nothing ran, 5 when it could not be run, 2 for wrong input and 130 after
+    Ctrl-C.
     """
     choice = targets.single()
     files.require_writable(trace_file, itf_file)

@@ -77,10 +77,10 @@ def report(
     max_passes: int,
     files: MachineFiles,
 ) -> int:
-    """Write a folder with a page, a text for a pull request and a test for each violation.
+    """Write a page, a text and a test for each violation.
 
     FILES is a scenario, a trace, a function-level case, or what a check wrote with --json. With
-    --diff it is two traces of one scenario: what did the change fix?
+    --diff it is two traces of one scenario, from before and after a change.
 
     Exits as replay does: 0 when all held, 1 when a claim is violated, 3 for unknown, 4 when nothing
     ran, 5 for errors, 2 for wrong input and 130 after Ctrl-C. With --diff, 1 when the second run

@@ -76,8 +76,8 @@ DEFAULT_EXAMPLES = 500
     help="Folder with recorded scenarios and their index; that of the project when not given.",
 )
 @file_options(
-    report="Write a page for each violation that is searched or has come back, release by release, "
-    "into this folder.",
+    report="Write a page for each violation that the search found, or that a recorded fault shows "
+    "again, release by release, into this folder.",
 )
 def sweep(
     *,
@@ -96,8 +96,8 @@ def sweep(
     of --json already holds, from a sweep with the same settings, is not run again.
 
     Exits 0 when the record is met and all searched claims held, 1 when a fault is not where it is
-    recorded or the search refuted a claim, 3 for unknown, 4 for claims never put to the test, 5 for
-    errors, 2 for wrong input and 130 after Ctrl-C.
+    recorded or the search refuted a claim, 2 for wrong input, 3 for unknown, 4 for claims never put
+    to the test, 5 for errors and 130 after Ctrl-C.
     """
     files.require_writable()
     recorded = load_recorded(recorded_folder)

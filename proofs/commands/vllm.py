@@ -16,7 +16,7 @@ from spec.errors import InputError
 
 @click.group("vllm", cls=PlainGroup)
 def vllm() -> None:
-    """Fetch the source of vLLM releases, and list what is at hand."""
+    """Fetch sources of vLLM releases, or list them."""
 
 
 @vllm.command("fetch")

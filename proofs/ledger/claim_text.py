@@ -13,6 +13,7 @@ from proofs.describe.tables import add_row, name, number, terminal_table, words
 from proofs.describe.words import describe_part
 from proofs.ledger.gaps import Gap
 from proofs.ledger.records import ROOMS, ClaimRecord, Ledger
+from proofs.ledger.tests import path_of_test
 
 _SEARCH_ONLY = "search only"
 
@@ -93,7 +94,7 @@ def record_lines(record: ClaimRecord, ledger: Ledger) -> Iterator[str]:
     yield from _assumptions(record, ledger)
     yield "  tests"
     for test in record.tests:
-        yield f"    tests/{test.replace('::', '.py::', 1)}"
+        yield f"    {path_of_test(test)}"
 
 
 def _proofs(record: ClaimRecord, ledger: Ledger) -> Iterator[str]:

@@ -11,6 +11,13 @@ _FAULT = (
     "faults.test_loop_faults::test_scenario_breaks_the_claims_that_the_fault_names_and_no_others"
 )
 
+
+def path_of_test(name: str) -> str:
+    """How pytest is given a test that is named here, from the root of the project."""
+    module, function = name.split("::", 1)
+    return f"tests/{module.replace('.', '/')}.py::{function}"
+
+
 TESTS: dict[str, tuple[str, ...]] = {
     "target-resident": (
         "monitor.test_loop_monitor::test_target_miss_is_found_and_its_error_is_right",

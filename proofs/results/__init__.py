@@ -2,5 +2,5 @@
 
 In: outcomes and violations, from whatever engine found them. Out: one JSON document with a
 published schema, JUnit, SARIF, GitHub's annotations and summary. It may know ``proofs.describe``,
-``proofs.report.text`` and ``spec``; every engine may know it.
+``proofs.report.text``, ``spec`` and where a vLLM's source lies; every engine may know it.
 """

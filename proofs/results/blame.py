@@ -68,7 +68,14 @@ _OF_PART: Mapping[str, _Code] = {
     "row_range": _Code("multimodal/inputs.py", "PlaceholderRange", "get_embeds_indices_in_range"),
 }
 
-_OF_CLAIM: Mapping[str, _Code] = {
+_OF_CLAIM: Mapping[str, _Code | None] = {
+    "boundary-miss-tolerated": None,
+    "boundary-used-when-resident": None,
+    "interior-miss-raises": None,
+    "rows-exact": None,
+    "mask-exact": None,
+    "runners-agree": None,
+    "fresh-tensor": None,
     "target-resident": _TRY,
     "drafter-resident-or-boundary": _TRY,
     "need-agrees": _TRY,
@@ -90,7 +97,7 @@ _OF_CLAIM: Mapping[str, _Code] = {
     "worker-bounded": _ENTRIES,
     "slots-conserved": _ENTRIES,
 }
-"""What decides a claim on the loop; what is not listed is about the gathers."""
+"""What decides a claim on the loop; ``None`` where the runner's gather does."""
 
 
 def place_of_part(package: Path, part: str) -> SourcePlace | None:
@@ -117,7 +124,9 @@ def place_of_loop_claim(
         runners: those that show the violation.
         is_encoder_decoder: whether the run has the book of encoder-decoder models.
     """
-    code = _OF_CLAIM.get(claim, _V1 if tuple(runners) == ("V1",) else _V2)
+    code = _OF_CLAIM[claim]
+    if code is None:
+        code = _V1 if tuple(runners) == ("V1",) else _V2
     if is_encoder_decoder and code in (_ENTRIES, _EVICTED):
         code = _COUNTER
     return _place(package, code)

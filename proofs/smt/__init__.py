@@ -3,6 +3,7 @@
 In goes an obligation (premises, conclusion, witness, ablations: ``obligation.py``; the decorator
 that makes one of a function: ``theorem.py``), out comes a verdict with the smallest counterexample,
 replayed on integers. ``vocabulary.py`` has what formulas are built of, ``solvers.py`` the solvers,
-``main.py`` and ``run.py`` the command line of a group, ``mutate.py`` changes to guards that a proof
-must notice. Knows ``spec``, ``proofs.jobs`` and ``proofs.describe``.
+``proving.py`` runs obligations, ``outputs.py`` writes what became of them, ``main.py`` is the
+command line of a group, ``mutate.py`` makes changes to guards that a proof must notice. Knows
+``spec``, ``proofs.jobs`` and ``proofs.describe``.
 """

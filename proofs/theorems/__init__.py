@@ -5,5 +5,5 @@ decorator above it (``proofs.smt.theorem``); ``guards`` holds the rules one by o
 run of the relation, ``progress`` what goes on for ever and what stops. Each module of a group is a
 script of its own (``python -m proofs.theorems.guards.boundary``). ``groups.py`` lists them all, and
 ``answers.py`` says which questions they answer. Goes in: the rules and the relation of ``spec``.
-Comes out: obligations for ``proofs.smt``, which is the only other room of ``proofs`` known here.
+Comes out: obligations for ``proofs.smt``.
 """

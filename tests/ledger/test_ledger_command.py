@@ -14,6 +14,7 @@ from proofs.commands.main import main
 from proofs.ledger.build import build_ledger
 from proofs.ledger.claim_text import breaking_faults, checked_on, proved_by, record_lines, to_json
 from proofs.ledger.records import Ledger
+from proofs.ledger.tests import path_of_test
 from spec.claims.texts import ALL_TEXTS
 from tests.support.results_files import read_results
 
@@ -48,10 +49,12 @@ def test_one_claim_is_told_in_full(ledger: Ledger) -> None:
         *record.proofs,
         *record.assumptions,
         *breaking_faults(record),
-        *(f"tests/{test.replace('::', '.py::')}" for test in record.tests),
+        *(path_of_test(test) for test in record.tests),
         *(checked.witness.words for checked in record.checked if checked.witness),
     ):
         assert text in result.output
+    for test in record.tests:
+        assert Path(path_of_test(test).split("::")[0]).is_file(), test
 
 
 @pytest.mark.parametrize("claim_id", sorted(ALL_TEXTS))

@@ -109,7 +109,7 @@ ARGUMENTS = (
     Argument("block_alignment", "count", "Chunks end at multiples of it; 0 for none."),
     Argument("max_num_seqs", "count", "Requests that may run at once."),
     Argument("max_num_active_seqs", "count"),
-    Argument("requests", "count", "Requests in the engine at once; 1 for one at a time."),
+    Argument("requests", "count", "Requests that clients have open at once; 1 for one at a time."),
     Argument("limit_mm_per_prompt", "table", "Most items of a prompt, by kind."),
     Argument("max_model_len", "count", "Longest request."),
     Argument(

@@ -1,8 +1,8 @@
 """The counts of each request after each step: what passes, updates and events say, and no more.
 
 The claim ``counts-agree``: progress, tokens, placeholders, drafts and statuses here; the rest in
-:mod:`spec.monitor.counts.outcomes`, ``monitor_queues``, ``monitor_order``, ``monitor_batch``,
-``monitor_calls``, ``monitor_answers`` and ``monitor_worker``.
+the modules beside this one: ``outcomes``, ``queues``, ``order``, ``batch``, ``calls``,
+``answers``, ``events`` and ``worker``.
 """
 
 from __future__ import annotations
