@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -207,6 +208,20 @@ def findings_of_fixture() -> FindingsOf:
 def drawn_fixture() -> Callable[[SearchStrategy[Case], int], list[Case]]:
     """:func:`drawn` for tests, which cannot import this module."""
     return drawn
+
+
+@pytest.fixture
+def cache_of_this_run(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Give commands a cache folder that all processes of this run share, and no other run has.
+
+    What one test settled about a text is not asked again by another about the same text.
+    """
+    base = tmp_path_factory.getbasetemp()
+    # A process of several has a folder in that of the run.
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    monkeypatch.setenv("XDG_CACHE_HOME", str(run / "cache"))
 
 
 @pytest.fixture(scope="session")

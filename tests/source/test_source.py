@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from proofs.commands.main import main
-from proofs.source.check import SourceReport, check_source
+from proofs.source.answers import Answers
+from proofs.source.check import SourceReport, check_source, pieces_of
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.source_text import checked_source, print_source_report
@@ -21,11 +22,15 @@ from spec.functions.cases import BookCase, BookOperation, FreeCase, GatherCase, 
 from spec.verdict import Verdict
 from tests.support.fake_release import write_release
 
+pytestmark = pytest.mark.usefixtures("cache_of_this_run")
+
 PARTS = ("free", "window", "row_range", "V1", "book", "encoder_decoder_book")
 
 
 def _report(package: Path, *parts: str) -> SourceReport:
-    return check_source(package, "fake", parts=parts or PARTS, max_features=2, workers=1)
+    return check_source(
+        package, "fake", parts=parts or PARTS, max_features=2, workers=1, answers=Answers()
+    )
 
 
 def _verdicts(report: SourceReport) -> dict[str, set[Verdict]]:
@@ -150,11 +155,25 @@ def test_a_broken_book_is_refuted(
     tmp_path: Path, part: str, claim: str, change: tuple[str, str]
 ) -> None:
     """Each duty of the book, broken, is found from some initial book and replayed."""
-    report = _report(write_release(tmp_path, encoder_cache_manager=change), part)
-    found = [r.finding for r in report.results if r.claim == claim and r.finding]
-    assert [finding.claim for finding in found][:1] == [claim]
-    assert f"fake {part}" in _targets(report)
-    loads(dumps(found[0].case))
+    package = write_release(tmp_path, encoder_cache_manager=change)
+    pieces = pieces_of(ReleaseSource(package, OVERRIDES), "fake", (part,), 2)
+    found = (piece for piece in pieces if piece.claim == claim and piece.finding is not None)
+    first = next(found)
+    assert first.verdict is Verdict.REFUTED
+    assert first.finding is not None
+    assert first.finding.claim == claim
+    assert first.finding.target == f"fake {first.part}"
+    loads(dumps(first.finding.case))
+
+
+def test_a_broken_book_is_reported_by_its_smallest_counterexample(tmp_path: Path) -> None:
+    """Wrong: of all programs that break a duty, the report shows one that is hard to follow."""
+    change = ("if wanted > budget:", "if wanted > budget + 1:")
+    report = _report(write_release(tmp_path, encoder_cache_manager=change), "book")
+    assert "fake book" in _targets(report)
+    case = _finding_case(report, "book-exact")
+    assert isinstance(case, BookCase)
+    assert len(case.operations) == 1
 
 
 def test_a_counterexample_of_a_book_holds_nothing_that_the_fault_does_not_need(

@@ -36,7 +36,7 @@ from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
 from spec.verdict import Verdict
 from tests.recorders.record_releases import recorded
-from tests.support.real_releases import real_release
+from tests.support.real_releases import pieces_on, real_release
 
 ALONE = RunShape("A")
 DRAFTED = RunShape("A", 1)
@@ -66,7 +66,7 @@ def _refuted(pieces: list[Piece]) -> dict[str, Piece]:
 @cache
 def _as_released(shape: RunShape) -> dict[str, Piece]:
     """What the shape refutes of 0.33.0 itself."""
-    return _refuted(run_pieces(real_release("0.33.0"), "0.33.0", shape))
+    return _refuted(pieces_on(real_release("0.33.0"), "0.33.0", shape))
 
 
 # What runs show of releases
@@ -98,7 +98,7 @@ needs_releases = pytest.mark.vllm
 )
 def test_known_faults_show_in_runs(shape: RunShape, claim: str, bad: str, good: str | None) -> None:
     """Wrong: a fault that a person can replay, and a bounded model check of the source misses."""
-    found = _refuted(run_pieces(real_release(bad), bad, shape))
+    found = _refuted(pieces_on(real_release(bad), bad, shape))
     assert claim in found
     finding = found[claim].finding
     assert finding is not None
@@ -106,7 +106,7 @@ def test_known_faults_show_in_runs(shape: RunShape, claim: str, bad: str, good: 
     assert isinstance(finding.case, Scenario)
     finding.case.validate()
     if good is not None:
-        assert claim not in _refuted(run_pieces(real_release(good), good, shape))
+        assert claim not in _refuted(pieces_on(real_release(good), good, shape))
 
 
 @needs_releases
@@ -128,7 +128,7 @@ def test_only_recorded_claims_are_refuted(name: str) -> None:
     """Anything more is news; what `.ci/run` proves of all shapes is compared with the record."""
     expected = {(claim, part) for claim, part in recorded()[name]["source_refuted"]}
     for shape in _QUICK:
-        pieces = run_pieces(real_release(name), name, shape)
+        pieces = pieces_on(real_release(name), name, shape)
         assert {(p.claim, p.part) for p in _refuted(pieces).values()} <= expected
         assert [p.claim for p in pieces] == list(claims_of(shape))
         assert all(p.counts.paths for p in pieces)

@@ -29,6 +29,7 @@ from spec.record.feature import Feature
 from spec.verdict import Verdict
 from tests.recorders.record_releases import recorded
 from tests.support.fake_scheduler import write_scheduling_release
+from tests.support.real_releases import pieces_on
 from tests.support.source_mutants import shape_of
 
 _ONE = (True,)
@@ -317,7 +318,7 @@ def test_the_recorded_claims_are_refuted_and_no_others(name: str) -> None:
         piece
         for shape in RELEASE_SHAPES
         if has_reservation(release) or not shape.far
-        for piece in scheduling_pieces(release, name, shape)
+        for piece in pieces_on(release, name, shape)
     ]
     assert {p.verdict for p in pieces} == {Verdict.PROVED, Verdict.REFUTED}
     refuted = {(p.claim, p.part) for p in pieces if p.verdict is Verdict.REFUTED}

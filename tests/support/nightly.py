@@ -41,9 +41,15 @@ LEFT: dict[str, Left] = {
         "every mutant, and that those which change nothing stay green on every question",
         "mutants of one expression are seen by the same questions; green takes all questions",
     ),
+    "mutants of a release's scheduling": Left(
+        "tests/source/test_source_mutants.py",
+        "one mutant of each expression that schedules, against the rule and against a claim",
+        "every mutant",
+        "the record says of each mutant what shows it; one an expression shows that it is read",
+    ),
     "shapes that show a mutant": Left(
         "tests/source/test_source_mutants.py",
-        "each mutant on the shape that is recorded to show it",
+        "a mutant on the shape that is recorded to show it",
         "each mutant on every shape",
         "the recorded shape is the first that shows it",
     ),

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.smt.mutate import Mutant, mutants
-from proofs.source.answers import Answers, Job
+from proofs.source.answers import Answers
 from proofs.source.ask.piece import Piece
 from proofs.source.check import pieces_of_job
 from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
@@ -18,11 +18,10 @@ from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.passes.call_rule import KNOWN_RULES
 from proofs.source.passes.run_scenario import RunShape
-from proofs.source.passes.runs import run_pieces
-from proofs.source.passes.scheduling import scheduling_pieces
 from proofs.source.passes.scheduling_scenario import SchedulingShape
 from proofs.source.passes.which_rule import scheduled_inputs_piece
 from spec.verdict import Verdict
+from tests.support.real_releases import pieces_on
 
 RELEASE = "0.33.0"
 NAME = "a mutant"
@@ -137,13 +136,6 @@ def made(release: ReleaseSource) -> Iterator[Mutant]:
     yield from mutants(release.tree(SCHEDULER_MODULE), functions, SCHEDULER_CLASS)
 
 
-def pieces(release: ReleaseSource, shape: Shape) -> list[Piece]:
-    """Every claim on one shape."""
-    of_shape = run_pieces if isinstance(shape, RunShape) else scheduling_pieces
-    job: Job = partial(of_shape, name=NAME, shape=shape)  # type: ignore[arg-type]
-    return list(pieces_of_job(job, release, NAME, Answers()))
-
-
 @cache
 def proved(shape: Shape) -> frozenset[tuple[str, str]]:
     """What is proved of the release itself."""
@@ -151,7 +143,7 @@ def proved(shape: Shape) -> frozenset[tuple[str, str]]:
     assert release is not None
     return frozenset(
         (piece.claim, piece.part)
-        for piece in pieces(release, shape)
+        for piece in pieces_on(release, NAME, shape)
         if piece.verdict is Verdict.PROVED
     )
 
@@ -162,7 +154,7 @@ def first_red(tree: ast.Module, shapes: Sequence[Shape] = SHAPES) -> Red | None:
     assert release is not None
     changed = release.with_change(SCHEDULER_MODULE, tree)
     for shape in shapes:
-        for piece in pieces(changed, shape):
+        for piece in pieces_on(changed, NAME, shape):
             if piece.verdict is Verdict.REFUTED and (piece.claim, piece.part) in proved(shape):
                 return Red(piece.claim, piece.part, name_of(shape))
     return None
