@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -154,9 +155,10 @@ def _read_rules(folder: Path | None, arguments: Mapping[str, Any]) -> ReadRules 
     if arguments.get("release") is not None:
         raise InputError("--release and --source name two vLLMs; give one of them")
     # The symbolic runs take seconds to import.
-    from proofs.source.code.recorders import OVERRIDES
-    from proofs.source.code.release import ReleaseSource
-    from proofs.source.passes.release_rules import rules_of_source
+    from proofs.source.elsewhere import Elsewhere
+    from proofs.source.jobs import Scope
+    from proofs.source.passes.run_scenario import FEW_PASSES
 
     (vllm,) = named_vllms((), folder)
-    return rules_of_source(ReleaseSource(vllm.source.package, OVERRIDES))
+    with closing(Elsewhere(vllm.source.package, vllm.source.name, Scope(1, FEW_PASSES))) as code:
+        return code.rules()

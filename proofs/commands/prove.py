@@ -22,7 +22,8 @@ from proofs.run.targets import vllm_of
 from proofs.search.functions.results import ALL_PARTS, CheckSettings
 from proofs.smt.solvers import require_solvers
 from proofs.source.answers import Answers
-from proofs.source.check import MAX_FEATURES, SourceReport, check_source
+from proofs.source.check import SourceReport, check_source
+from proofs.source.jobs import MAX_FEATURES
 from proofs.source.passes.run_claims import RULES as RUN_RULES
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES
 from proofs.source.passes.scheduling_claims import CLAIMS as SCHEDULING_CLAIMS

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 from impl.vllm.launch.source import Source
 from proofs.describe.shape import shape
 from proofs.search.runs.results import LoopCounterexample
-from proofs.source.code.recorders import OVERRIDES
-from proofs.source.code.release import ReleaseSource
-from proofs.source.code.run_setup import RunCode
-from proofs.source.passes.runs import run_plain
+from proofs.source.elsewhere import Elsewhere
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from spec.functions.findings import Finding
 from spec.monitor.monitor import LoopMonitor
 from spec.record.scenario import Scenario
 from spec.record.steps import Step, Trace
-
-_MOST_PASSES = 60
 
 
 def source_run(source: Source, finding: Finding) -> LoopCounterexample | None:
@@ -34,21 +30,13 @@ def source_run(source: Source, finding: Finding) -> LoopCounterexample | None:
     assert isinstance(case, Scenario), "only whole runs can be run"
     steps: list[Step] = []
     monitor = LoopMonitor(case, "V1")
-    num_passes = 0
-    for step in run_plain(_code(source.package), case):
-        steps.append(step)
-        num_passes += step.kind == "pass"
-        for found in monitor.observe(step):
-            if (found.claim, found.mechanism) == (finding.claim, finding.mechanism):
-                target = f"the source of {source.name}, on plain integers"
-                trace = Trace(case, target, "V1", tuple(steps), "stopped")
-                return LoopCounterexample(replace(found, shape=shape(case)), trace, ("V1",))
-        if num_passes > _MOST_PASSES:
-            break
+    code = Elsewhere(source.package, source.name, Scope(1, FEW_PASSES))
+    with closing(code):
+        for step in code.steps(case):
+            steps.append(step)
+            for found in monitor.observe(step):
+                if (found.claim, found.mechanism) == (finding.claim, finding.mechanism):
+                    target = f"the source of {source.name}, on plain integers"
+                    trace = Trace(case, target, "V1", tuple(steps), "stopped")
+                    return LoopCounterexample(replace(found, shape=shape(case)), trace, ("V1",))
     return None
-
-
-@cache
-def _code(package: Path) -> RunCode:
-    # Parsing the larger files of a release takes a second.
-    return RunCode(ReleaseSource(package, OVERRIDES))

@@ -35,8 +35,8 @@ from proofs.recorded import FOLDER
 from proofs.search.functions.parts import CLAIMS_OF_PART
 from proofs.smt.obligation import Ablation, Obligation
 from proofs.smt.vocabulary import Values
-from proofs.source.check import MAX_FEATURES
 from proofs.source.functions import books, gather_claims
+from proofs.source.jobs import MAX_FEATURES
 from proofs.source.passes import runs, scheduling_claims
 from proofs.source.passes.run_scenario import FEW_PASSES, MOST_PASSES, run_shapes
 from proofs.source.passes.scheduling_scenario import lone_shapes, shapes

@@ -76,11 +76,11 @@ class Answers:
         self._most_bytes = most_bytes
         self._has_new = False
 
-    def find(self, job: Job, release: ReleaseSource, name: str) -> tuple[Piece, ...] | None:
+    def find(self, job: Job | str, release: ReleaseSource, name: str) -> tuple[Piece, ...] | None:
         """The answer of an earlier run, if there is one.
 
         Args:
-            job: the question.
+            job: the question, or what it is in words.
             release: what it is asked about.
             name: what the release is called now.
         """
@@ -91,7 +91,7 @@ class Answers:
                 return tuple(_called(piece, "", name) for piece in pieces)
         return None
 
-    def keep(self, job: Job, release: ReleaseSource, name: str, settled: Settled) -> None:
+    def keep(self, job: Job | str, release: ReleaseSource, name: str, settled: Settled) -> None:
         """Keep an answer, if it is one: nothing that another run might settle otherwise."""
         question, reads = _question(job), list(settled.reads)
         if any(piece.verdict not in _SETTLED for piece in settled.pieces) or " at 0x" in question:
@@ -164,8 +164,10 @@ def _called(piece: Piece, before: str, after: str) -> Piece:
     return replace(piece, finding=replace(piece.finding, target=target))
 
 
-def _question(job: Job) -> str:
+def _question(job: Job | str) -> str:
     """The question and all that answers it, the release apart."""
+    if isinstance(job, str):
+        return json.dumps([job, *_made_by()])
     function = job.func if isinstance(job, partial) else job
     arguments: dict[str, Any] = {}
     if isinstance(job, partial):

@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
-from impl.target import RUNNERS
-from proofs.jobs.workers import worker_processes
+from impl.vllm.remote.pipes import NoAnswerError
 from proofs.smt.solvers import Answer
-from proofs.source.answers import Answers, Job, Settled, ask
+from proofs.source.answers import Answers, Job, Settled
 from proofs.source.ask.piece import RULE, Piece
 from proofs.source.ask.reduced import reduced
+from proofs.source.code.reads import Read
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import SourceTarget
-from proofs.source.functions.book_programs import encoder_decoder_programs, programs
-from proofs.source.functions.books import book_pieces, encoder_decoder_pieces
-from proofs.source.functions.free import free_pieces, free_rule_piece
-from proofs.source.functions.gather_scenario import shapes
-from proofs.source.functions.gathers import gather_pieces, tolerance_piece
-from proofs.source.functions.ranges import row_range_piece, window_pieces
+from proofs.source.elsewhere import NO_MORE, Elsewhere, Limits, OverLimitError
+from proofs.source.here import Here
+from proofs.source.jobs import (
+    MAX_FEATURES,
+    Place,
+    Scope,
+    jobs_by_part,
+    misfit,
+    unknown,
+    words_of,
+)
 from proofs.source.passes.run_scenario import FEW_PASSES
-from proofs.source.passes.runs import run_pieces, shapes_of_runs
-from proofs.source.passes.scheduling import scheduling_pieces, scheduling_shapes
-from proofs.source.passes.which_rule import scheduled_inputs_piece
+from proofs.source.passes.runs import judged
 from proofs.symbolic.exploration import Counts
-from spec.functions.cases import BookCase, FreeCase, GatherCase, SchedulingCase, WindowCase
+from proofs.symbolic.integers import NotModelled
+from spec.errors import InputError
+from spec.functions.cases import (
+    BookCase,
+    Case,
+    FreeCase,
+    GatherCase,
+    SchedulingCase,
+    WindowCase,
+)
 from spec.functions.findings import Finding
+from spec.functions.observations import Observation, SchedulingObservation
+from spec.monitor.functions.scheduled_passes import check_scheduling
 from spec.record.scenario import Scenario
+from spec.record.steps import Step
 from spec.verdict import Verdict
-
-MAX_FEATURES = 3
 
 
 @dataclass(frozen=True)
@@ -82,157 +95,177 @@ class SourceReport:
     num_kept: int = 0
 
 
+class Code(Protocol):
+    """Whoever runs a release's code, and judges nothing of what is observed."""
+
+    def settled(self, places: Sequence[Place], workers: int) -> Iterator[Settled | str]:
+        """What becomes of questions, in their order; why, where it took more than it may."""
+
+    def watch(self) -> None:
+        """From here on note what is read of the release."""
+
+    def reads(self) -> tuple[Read, ...] | None:
+        """What was read of the release since it is watched; ``None`` where that was lost."""
+
+    def observe(self, case: Case | SchedulingCase, part: str) -> Observation:
+        """What a function, or the scheduling, does with a case."""
+
+    def steps(self, case: Scenario) -> Iterator[Step]:
+        """The steps of a whole run."""
+
+    def close(self) -> None:
+        """End what runs it."""
+
+
 def check_source(
     package: Path,
     name: str,
     *,
-    changed: Mapping[str, ast.Module] | None = None,
     parts: Sequence[str] | None = None,
     max_features: int = MAX_FEATURES,
     num_passes: int = FEW_PASSES,
     workers: int | None = None,
     answers: Answers | None = None,
+    limits: Limits = NO_MORE,
+    here: Here | None = None,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> SourceReport:
-    """Run every question on a release's source.
+    """Run every question on a release's source, in processes of its own.
 
     Args:
-        changed: syntax trees to use in the place of a module's own, for mutants.
         parts: parts to check; all by default.
         max_features: features at once, 1 to 3.
         num_passes: passes of a whole run, 2 or 3.
         workers: processes; one per core by default.
         answers: those of earlier runs, to be used and added to; every question is asked without.
+        limits: what one question may take.
+        here: code to run in this process instead, for changes of our own to a release.
         advance: called with the jobs done and their total.
 
     Raises:
         InputError: the folder is not a vLLM package, or its source does not parse.
+        NoAnswerError: a process that runs the code ended, or did not answer as it should.
     """
-    release = ReleaseSource(package, OVERRIDES, changed)
-    target = SourceTarget(release, name)
-    jobs: list[Job] = []
+    release = ReleaseSource(package, OVERRIDES) if here is None else here.release
+    scope = Scope(max_features, num_passes)
+    jobs: list[tuple[Place, Job]] = []
     unavailable: dict[str, str] = {}
-    for part, of_part in _jobs_by_part(release, name, max_features, num_passes).items():
+    target = SourceTarget(release, name)
+    for part, of_part in jobs_by_part(release, name, scope).items():
         if parts is not None and part not in parts:
             continue
         missing = target.missing(part)  # type: ignore[arg-type]
         if missing is None:
-            jobs.extend(of_part)
+            jobs.extend((Place(part, number), job) for number, job in enumerate(of_part))
         else:
             unavailable[part] = missing
-    known: list[tuple[Piece, ...] | None] = [
-        None if answers is None else answers.find(job, release, name) for job in jobs
-    ]
-    waiting = [job for job, found in zip(jobs, known, strict=True) if found is None]
-    fresh = _map(release, waiting, workers or os.cpu_count() or 1)
+    known = [None if answers is None else answers.find(job, release, name) for _, job in jobs]
+    waiting = [place for (place, _), found in zip(jobs, known, strict=True) if found is None]
+    code: Code = Elsewhere(package, name, scope, limits) if here is None else here
     pieces: list[Piece] = []
-    for done, (job, found) in enumerate(zip(jobs, known, strict=True), start=1):
-        if found is None:
-            settled = next(fresh)
-            found = settled.pieces
-            if answers is not None:
-                answers.keep(job, release, name, settled)
-        pieces.extend(found)
-        advance(done, len(jobs))
+    with closing(code):
+        fresh = code.settled(waiting, min(workers or os.cpu_count() or 1, len(waiting)))
+        for done, ((_, job), found) in enumerate(zip(jobs, known, strict=True), start=1):
+            if found is None:
+                settled = _require_fit(job, next(fresh), name)
+                found = settled.pieces
+                if answers is not None:
+                    answers.keep(job, release, name, settled)
+            pieces.extend(found)
+            advance(done, len(jobs))
+        shown = _Shown(code, release, name, answers)
+        results = tuple(_aggregate(pieces, shown))
     if answers is not None:
         answers.trim()
     return SourceReport(
         name,
         max_features,
         num_passes,
-        tuple(_aggregate(pieces, target)),
+        results,
         unavailable,
         len(jobs),
         len(jobs) - len(waiting),
     )
 
 
-def pieces_of(
-    release: ReleaseSource,
-    name: str,
-    parts: Sequence[str],
-    max_features: int,
-    num_passes: int = FEW_PASSES,
-    answers: Answers | None = None,
-) -> Iterator[Piece]:
-    """Settle the questions of some parts one after the other, in this process."""
-    for part, jobs in _jobs_by_part(release, name, max_features, num_passes).items():
-        for job in jobs if part in parts else ():
-            yield from pieces_of_job(job, release, name, answers)
+def _require_fit(job: Job, came: Settled | str, name: str) -> Settled:
+    """What became of a job, or that it is not known, which is not kept.
+
+    Raises:
+        NoAnswerError: that cannot be.
+    """
+    if isinstance(came, str):
+        return Settled(unknown(job, came), ())
+    why = misfit(job, came.pieces, name)
+    if why is not None:
+        raise NoAnswerError(f"no answer to {words_of(job)}: {why}")
+    return came
 
 
-def pieces_of_job(
-    job: Job, release: ReleaseSource, name: str, answers: Answers | None = None
-) -> tuple[Piece, ...]:
-    """Settle a question in this process, unless an earlier run did."""
-    found = None if answers is None else answers.find(job, release, name)
-    if found is None:
-        settled = ask(job, release)
-        found = settled.pieces
-        if answers is not None:
-            answers.keep(job, release, name, settled)
-    return found
+@dataclass(frozen=True)
+class _Shown:
+    """Judges what proofs found, by running its case once more; keeps what came of that."""
+
+    code: Code
+    release: ReleaseSource
+    name: str
+    answers: Answers | None
+
+    def finding(self, piece: Piece) -> Finding | None:
+        """A piece's finding, with a case as small as leaving parts out makes it.
+
+        Raises:
+            NoAnswerError: the case does not show it.
+        """
+        original = piece.finding
+        if original is None:
+            return None
+        job = (
+            f"the smallest case of {original.claim} of {piece.part}, {original.mechanism}: "
+            f"{original.case!r}"
+        )
+        kept = None if self.answers is None else self.answers.find(job, self.release, self.name)
+        if kept is not None and len(kept) == 1 and kept[0].finding is not None:
+            return kept[0].finding
+        self.code.watch()
+        found = self._judged(original, piece.part)
+        if found is None or found.fingerprint != original.fingerprint:
+            raise NoAnswerError(
+                f"the proof of {piece.claim} of {piece.part} names a violation that is none when "
+                "its case is run once more"
+            )
+        reads = self.code.reads()
+        if self.answers is not None and reads is not None:
+            settled = Settled((replace(piece, finding=found),), reads)
+            self.answers.keep(job, self.release, self.name, settled)
+        return found
+
+    def _judged(self, original: Finding, part: str) -> Finding | None:
+        case = original.case
+        try:
+            case.validate()
+        except InputError:
+            return None
+        if isinstance(case, Scenario):
+            with suppress(NotModelled, OverLimitError):
+                steps = self.code.steps(case)
+                return next(iter(judged(case, steps, original.target, original.claim)), None)
+            return None
+        if isinstance(case, SchedulingCase):
+            seen = self._observed(case, part)
+            if not isinstance(seen, SchedulingObservation):
+                return None
+            all_found = check_scheduling(case, seen, original.target)
+            return next((f for f in all_found if f.fingerprint == original.fingerprint), None)
+        return reduced(original, case, lambda smaller: self._observed(smaller, part))
+
+    def _observed(self, case: Case | SchedulingCase, part: str) -> Observation | None:
+        with suppress(NotModelled, OverLimitError):
+            return self.code.observe(case, part)
+        return None
 
 
-def _jobs_by_part(
-    release: ReleaseSource, name: str, max_features: int, num_passes: int
-) -> dict[str, list[Job]]:
-    counts = range(1, max_features + 1)
-    jobs: dict[str, list[Job]] = {
-        "free": [
-            free_rule_piece,
-            *(partial(free_pieces, name=name, count=count) for count in counts),
-        ],
-        "window": [partial(window_pieces, name=name, count=count) for count in counts],
-        "row_range": [partial(row_range_piece, name=name)],
-        "book": [partial(book_pieces, name=name, program=program) for program in programs()],
-        "encoder_decoder_book": [
-            partial(encoder_decoder_pieces, name=name, program=program)
-            for program in encoder_decoder_programs()
-        ],
-        "scheduling": [
-            scheduled_inputs_piece,
-            *(
-                partial(scheduling_pieces, name=name, shape=shape)
-                for shape in scheduling_shapes(release, max_features)
-            ),
-        ],
-        "runs": [
-            partial(run_pieces, name=name, shape=shape)
-            for shape in shapes_of_runs(release, max_features, num_passes)
-        ],
-    }
-    for runner in RUNNERS:
-        jobs[runner] = [
-            partial(tolerance_piece, name=name, runner=runner),
-            *(
-                partial(gather_pieces, name=name, runner=runner, shape=shape)
-                for shape in shapes(max_features)
-            ),
-        ]
-    return jobs
-
-
-def _map(release: ReleaseSource, jobs: Sequence[Job], workers: int) -> Iterator[Settled]:
-    """Settle questions side by side, in their order."""
-    if workers == 1 or len(jobs) <= 1:
-        yield from (ask(job, release) for job in jobs)
-        return
-    with worker_processes(min(workers, len(jobs))) as pool:
-        yield from pool.map(partial(_ask_elsewhere, release.package, release.changed), jobs)
-
-
-def _ask_elsewhere(package: Path, changed: Mapping[str, ast.Module], job: Job) -> Settled:
-    return ask(job, ReleaseSource(package, OVERRIDES, changed) if changed else _unchanged(package))
-
-
-@cache
-def _unchanged(package: Path) -> ReleaseSource:
-    # What is parsed and compiled of a release is kept per process: its larger files take a second.
-    return ReleaseSource(package, OVERRIDES)
-
-
-def _aggregate(pieces: Iterable[Piece], target: SourceTarget) -> Iterator[SourceResult]:
+def _aggregate(pieces: Iterable[Piece], shown: _Shown) -> Iterator[SourceResult]:
     """One result per claim, part and set of assumptions, in the order of first appearance."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[Piece]] = {}
     for piece in pieces:
@@ -254,7 +287,7 @@ def _aggregate(pieces: Iterable[Piece], target: SourceTarget) -> Iterator[Source
             sum(piece.resources for piece in group),
             sum(piece.milliseconds for piece in group),
             worst.detail,
-            reduced(worst, target),
+            shown.finding(worst),
         )
 
 

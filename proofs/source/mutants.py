@@ -10,7 +10,6 @@ from impl.target import Part
 from proofs.smt.mutate import Mutant, mutants
 from proofs.source.answers import Answers
 from proofs.source.ask.piece import Piece
-from proofs.source.check import pieces_of
 from proofs.source.code.book_calls import (
     BOOK_CLASS,
     BOOK_MODULE,
@@ -22,6 +21,9 @@ from proofs.source.code.gather import INPUTS_MODULE, V1, V2
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import UTILS_MODULE, WINDOW_FUNCTION
+from proofs.source.here import pieces_of
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from spec.verdict import Verdict
 
 
@@ -77,16 +79,17 @@ def judged_mutants(
     What the release itself does not satisfy says nothing of a mutant and is left out.
     """
     release = ReleaseSource(package, OVERRIDES)
+    scope = Scope(max_features, FEW_PASSES)
     proved = {
         (piece.claim, piece.shape)
-        for piece in pieces_of(release, name, (guards.part,), max_features, answers=answers)
+        for piece in pieces_of(release, name, (guards.part,), scope, answers)
         if piece.verdict is Verdict.PROVED
     }
     for mutant in made:
         changed = release.with_change(guards.module, mutant.tree)
         red = (
             piece
-            for piece in pieces_of(changed, name, (guards.part,), max_features, answers=answers)
+            for piece in pieces_of(changed, name, (guards.part,), scope, answers)
             if piece.verdict is not Verdict.PROVED and (piece.claim, piece.shape) in proved
         )
         yield mutant, next(red, None)

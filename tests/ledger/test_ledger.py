@@ -23,9 +23,11 @@ from proofs.ledger.witnesses import (
 )
 from proofs.recorded import FOLDER
 from proofs.source.ask.piece import RULE
-from proofs.source.check import pieces_of
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.here import pieces_of
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from spec.claims.assumptions import ASSUMPTIONS, assumption
 from spec.claims.texts import ALL_TEXTS, LOOP_CLAIMS, function_claim, loop_claim
 from spec.functions.cases import WindowCase
@@ -351,7 +353,7 @@ def test_parts_of_the_source_are_those_that_are_asked(tmp_path: Path) -> None:
     """Wrong: the ledger counts a claim on a part on which nobody asks it."""
     release = ReleaseSource(write_release(tmp_path), OVERRIDES)
     asked: dict[str, set[str]] = {}
-    for piece in pieces_of(release, "fake", ("free", "window", "row_range"), 1):
+    for piece in pieces_of(release, "fake", ("free", "window", "row_range"), Scope(1, FEW_PASSES)):
         if not piece.claim.startswith(RULE):
             asked.setdefault(piece.part, set()).add(piece.claim)
     parts = source_parts()

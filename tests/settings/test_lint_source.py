@@ -15,8 +15,9 @@ from proofs.settings.flags.arguments import setup_of
 from proofs.settings.judge import judge
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.elsewhere import Elsewhere
 from proofs.source.passes.release_rules import rules_of_source
-from spec.rules.releases import ReadRules, ReleaseRules, rules_of
+from spec.rules.releases import ReadRules, rules_of
 from spec.verdict import Verdict
 from tests.support.fake_scheduler import write_scheduling_release
 
@@ -113,11 +114,7 @@ def test_a_source_is_judged_from_the_command_line(
     (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "v1" / "core").mkdir(parents=True)
 
-    def read(release: ReleaseSource, rules: ReleaseRules = PROVED_RULES) -> ReadRules:
-        assert release.package.name == "vllm"
-        return ReadRules(rules, ())
-
-    monkeypatch.setattr("proofs.source.passes.release_rules.rules_of_source", read)
+    monkeypatch.setattr(Elsewhere, "rules", lambda _: ReadRules(PROVED_RULES, ()))
     result = run("--source", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert "no prompt stops the vLLM of this source" in result.output

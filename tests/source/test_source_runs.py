@@ -143,7 +143,7 @@ _SHIFTED_CUT = Scenario(EngineConfig(8, 4, 4, 12, 1, 1, 1, 1, 1), (ScenarioReque
 def test_the_shifted_cut_on_plain_integers(name: str, stalls: bool) -> None:
     """What the proof finds small, a person finds in the numbers of the report (47738)."""
     code = RunCode(real_release(name))
-    found = judged(_SHIFTED_CUT, code, name, "no-stall")
+    found = judged(_SHIFTED_CUT, run_plain(code, _SHIFTED_CUT), name, "no-stall")
     assert bool(found) == stalls
     steps = list(islice(run_plain(code, _SHIFTED_CUT), 50))
     assert (len(steps) == 50) == stalls

@@ -76,7 +76,7 @@ BREAKERS = {
         """
 import threading, time
 def twice(text):
-    threading.Timer(0.05, lambda: os.write(int(sys.argv[3]), text)).start()
+    threading.Timer(0.05, lambda: os.write(int(sys.argv[4]), text)).start()
     return text
 changed(twice)
 honest_answer = child._Child.answer
@@ -91,7 +91,7 @@ child._Child.answer = lambda *a: (time.sleep(0.1), honest_answer(*a))[1]
     "dies in the middle": (
         """
 def half(text):
-    os.write(int(sys.argv[3]), text[: len(text) // 2])
+    os.write(int(sys.argv[4]), text[: len(text) // 2])
     os._exit(0)
 changed(half)
 """,
@@ -100,7 +100,7 @@ changed(half)
     "closes the pipe": (
         """
 def closes(text):
-    os.close(int(sys.argv[3]))
+    os.close(int(sys.argv[4]))
     print("last words", flush=True)
     os._exit(0)
 changed(closes)

@@ -71,7 +71,17 @@ COMMANDS = (
     Command("explore", ("-c", EXPLORE, "explore", *_SMALL, "--resume", "RESULTS", *_JSON)),
     Command(
         "prove the source",
-        ("-c", RESIDENCY, "prove", "--source-of", "SOURCE", "--claim", "window-exact", *_JSON),
+        (
+            "-c",
+            RESIDENCY,
+            "prove",
+            "--source-of",
+            "SOURCE",
+            "--claim",
+            "window-exact",
+            "--no-cache",
+            *_JSON,
+        ),
     ),
     Command(
         "prove the rules",

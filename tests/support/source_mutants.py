@@ -11,11 +11,11 @@ from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.smt.mutate import Mutant, mutants
 from proofs.source.answers import Answers
 from proofs.source.ask.piece import Piece
-from proofs.source.check import pieces_of_job
 from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
 from proofs.source.code.encoder_passes import ALLOCATE_METHOD, RESERVE_METHOD, TRY_METHOD
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.here import pieces_of_job
 from proofs.source.passes.call_rule import KNOWN_RULES
 from proofs.source.passes.run_scenario import RunShape
 from proofs.source.passes.scheduling_scenario import SchedulingShape

@@ -12,6 +12,11 @@ import pytest
 
 from proofs.source.answers import Answers
 from proofs.source.check import SourceReport, check_source
+from proofs.source.code.recorders import OVERRIDES
+from proofs.source.code.release import ReleaseSource
+from proofs.source.here import Here
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from spec.verdict import Verdict
 from tests.support.refactorings import REFACTORINGS, Refactoring, parsed
 from tests.support.releases import ask, require_release
@@ -108,11 +113,12 @@ def _verdicts(report: SourceReport) -> dict[tuple[str, str], tuple[Verdict, str]
 def _proved(changed: dict[str, ast.Module] | None) -> dict[tuple[str, str], tuple[Verdict, str]]:
     named = {f"vllm.{name}": tree for name, tree in (changed or {}).items()}
     package = require_release(RELEASE).package
+    release = ReleaseSource(package, OVERRIDES, named)
     return _verdicts(
         check_source(
             package,
             RELEASE,
-            changed=named,
+            here=Here(release, RELEASE, Scope(2, FEW_PASSES)),
             parts=PARTS,
             max_features=2,
             workers=1,

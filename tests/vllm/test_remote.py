@@ -15,16 +15,8 @@ from pydantic_core import to_json
 from impl.target import error_seen
 from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import from_directory
-from impl.vllm.remote.messages import (
-    MOST_CHARACTERS,
-    Answered,
-    NoAnswerError,
-    Reason,
-    Steps,
-    answer_line,
-    has_long_string,
-    read_answer,
-)
+from impl.vllm.remote.messages import Answered, Reason, Steps, answer_line, read_answer
+from impl.vllm.remote.pipes import MOST_CHARACTERS, NoAnswerError, has_long_string
 from impl.vllm.remote.process import RaisedThereError, RemoteProcess
 from impl.vllm.remote.targets import RemoteFunctions, RemoteLoop
 from proofs.commands.main import main

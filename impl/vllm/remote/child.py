@@ -45,6 +45,7 @@ from impl.vllm.remote.messages import (
     answer_line,
     read_question,
 )
+from impl.vllm.remote.pipes import write_all
 from impl.vllm.runs.target import VllmLoop, require_scheduler
 from spec.errors import InputError, message_of
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
@@ -209,7 +210,7 @@ class _Host:
         self._answer(asked)
 
     def _answer(self, asked: Asked) -> None:
-        _write(self._answers, answer_line(asked.number, self._child.answer(asked.question)))
+        write_all(self._answers, answer_line(asked.number, self._child.answer(asked.question)))
         if isinstance(asked.question, Load):
             gc.freeze()
             gc.enable()
@@ -224,7 +225,7 @@ class _Host:
                 for following in lines:
                     asked = read_question(following)
                     if isinstance(asked.question, Begin):
-                        _write(next_line, following)
+                        write_all(next_line, following)
                         break
                     self._answer(asked)
         except BaseException:
@@ -252,9 +253,3 @@ def _forks(line: bytes, serve: Callable[[bytes, int], NoReturn]) -> NoReturn:
             line = lines.read()
         _, status = os.waitpid(child, 0)
     os._exit(max(0, os.waitstatus_to_exitcode(status)))
-
-
-def _write(descriptor: int, line: bytes) -> None:
-    left = memoryview(line)
-    while left:
-        left = left[os.write(descriptor, left) :]

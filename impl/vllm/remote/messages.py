@@ -1,24 +1,21 @@
 """What a process that holds a vLLM is asked, and what it may answer: one line of JSON each.
 
-An answer comes from a process in which a stranger's code runs. It is read by its schema, and has to
-be the very text that this module writes for what was read: so no key stands twice, no field is
-unknown or left out, and nothing that is no number passes for one. What the fields say may still be
-a lie.
+An answer is read to the letter (:func:`impl.vllm.remote.pipes.read_exactly`).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_json
 
 from impl.target import Part, Runner
 from impl.tensors import TensorSettings
-from spec.errors import NoVerdictError, message_of
+from impl.vllm.remote.pipes import NoAnswerError, read_exactly
+from spec.errors import message_of
 from spec.functions.cases import Case
 from spec.functions.observations import (
     BookObservation,
@@ -26,12 +23,8 @@ from spec.functions.observations import (
     GatherObservation,
     RangeObservation,
 )
-from spec.record.json_document import first_error
 from spec.record.scenario import Scenario
 from spec.record.steps import Step
-
-MOST_BYTES = 16 << 20
-"""Of one answer."""
 
 MOST_STEPS = 128
 """In one answer: the two processes take turns at each, see :mod:`proofs.run.record`."""
@@ -39,17 +32,9 @@ MOST_STEPS = 128
 MOST_BYTES_OF_STEPS = 1 << 20
 """After which an answer takes no further step; a single step may be longer."""
 
-MOST_CHARACTERS = 20_000
-"""Of a name or a message in an answer (bytes of UTF-8, escapes as they are written)."""
-
 _STRICT = {"extra": "forbid", "strict": True}
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 
 T = TypeVar("T")
-
-
-class NoAnswerError(NoVerdictError):
-    """A process that holds a vLLM did not answer as it should, so that nothing was seen."""
 
 
 @dataclass(frozen=True)
@@ -322,22 +307,8 @@ def read_answer(line: bytes, number: int) -> Answer:
     Raises:
         NoAnswerError: it is none, or an answer to another question.
     """
-    if has_long_string(line, MOST_CHARACTERS):
-        raise NoAnswerError(f"a text of more than {MOST_CHARACTERS} bytes")
-    try:
-        answered: Answered = _adapter(Answered).validate_json(line)
-    except ValidationError as error:
-        raise NoAnswerError(first_error(error)) from None
+    answered = read_exactly(line, _adapter(Answered))
     if answered.number != number:
         raise NoAnswerError(f"an answer to question {answered.number}, where {number} was asked")
-    if to_json(answered) != line:
-        raise NoAnswerError("a key stands twice, a field is left out, or it is written otherwise")
     answer: Answer = answered.answer
     return answer
-
-
-def has_long_string(line: bytes, most: int) -> bool:
-    """Whether a JSON text holds a string of more bytes than that, escapes as they are written."""
-    if b'\\"' not in line and max(map(len, line.split(b'"'))) <= most:
-        return False  # Most lines end here: to find each string takes longer.
-    return any(len(found[1]) > most for found in _STRING.finditer(line))

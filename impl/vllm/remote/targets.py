@@ -18,7 +18,6 @@ from impl.vllm.remote.messages import (
     GoOn,
     MissingPart,
     MissingRun,
-    NoAnswerError,
     Question,
     RangeSeen,
     Reason,
@@ -26,6 +25,7 @@ from impl.vllm.remote.messages import (
     Steps,
     Tensors,
 )
+from impl.vllm.remote.pipes import NoAnswerError
 from impl.vllm.remote.process import RemoteProcess
 from spec.errors import InputError
 from spec.functions.cases import BookCase, Case, FreeCase, GatherCase, RowRangeCase, WindowCase

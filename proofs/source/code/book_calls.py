@@ -115,7 +115,7 @@ def run_book(release: ReleaseSource, case: BookCase) -> BookObservation:
                 case "reset":
                     book.reset()
             steps.append(BookStep(answer, tuple(notices), book_state(book)))
-    except (NotModelled, BudgetExhausted):
+    except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
         return BookObservation(tuple(steps), ErrorSeen(type(error).__name__, str(error)))

@@ -153,7 +153,7 @@ def call_scheduling(release: ReleaseSource, given: CallInput) -> CallSeen:
         )
         if has_reservation(release):
             num_tokens = getattr(scheduler, RESERVE_METHOD)(request, computed, num_tokens)
-    except (NotModelled, BudgetExhausted):
+    except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
         return CallSeen(error=ErrorSeen(type(error).__name__, str(error)))

@@ -123,7 +123,7 @@ def run_scheduling(release: ReleaseSource, given: SchedulingInput) -> Scheduling
             passes.append(run.schedule())
             if index + 1 < given.num_passes and run.is_over():
                 break
-    except (NotModelled, BudgetExhausted):
+    except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
         return SchedulingObservation(tuple(passes), ErrorSeen(type(error).__name__, str(error)))

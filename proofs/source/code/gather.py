@@ -136,7 +136,7 @@ def call_gather(release: ReleaseSource, runner: Runner, given: GatherInput) -> G
     call = _call_v1 if runner == "V1" else _call_v2
     try:
         views, mask = call(release, given)
-    except (NotModelled, BudgetExhausted):
+    except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
         return GatherOutcome(error=ErrorSeen(type(error).__name__, str(error)))

@@ -243,7 +243,7 @@ class _Run:
     def _attempt(self, step: Any) -> ErrorSeen | None:
         try:
             step()
-        except (NotModelled, BudgetExhausted):
+        except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
             if isinstance(error, TypeError) and "Symbolic" in str(error):

@@ -173,7 +173,7 @@ class SourceTarget:
             )
             try:
                 call_free(self._release, given, watched, request.request_id)
-            except NotModelled:
+            except (NotModelled, MemoryError):
                 raise
             except Exception as error:
                 seen = ErrorSeen(type(error).__name__, str(error))

@@ -59,25 +59,39 @@ def _second(identifier: str) -> str:
     return f"{identifier} of the second request"
 
 
-def book_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+def book_questions(program: Program) -> list[Question]:
     """Every claim on the decoder-only book, for one program."""
     if program.content_is_hashed:
-        return _pieces(release, name, program, "book", CLAIMS)
-    return _pieces(release, name, program, "book of unlike contents", UNLIKE_CONTENTS_CLAIMS)
+        return _questions(program, "book", CLAIMS)
+    return _questions(program, "book of unlike contents", UNLIKE_CONTENTS_CLAIMS)
 
 
-def encoder_decoder_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+def encoder_decoder_questions(program: Program) -> list[Question]:
     """Every claim on the encoder-decoder book, for one program."""
-    return _pieces(release, name, program, "encoder_decoder_book", ENCODER_DECODER_CLAIMS)
+    return _questions(program, "encoder_decoder_book", ENCODER_DECODER_CLAIMS)
 
 
-def _pieces(
-    release: ReleaseSource, name: str, program: Program, part: str, claims: Sequence[str]
-) -> list[Piece]:
-    questions = [
+def _questions(program: Program, part: str, claims: Sequence[str]) -> list[Question]:
+    return [
         Question(claim_id, part, program.words, _assumptions(claim_id, program))
         for claim_id in claims
     ]
+
+
+def book_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+    """What :func:`book_questions` asks, on every path."""
+    return _pieces(release, name, program, book_questions(program))
+
+
+def encoder_decoder_pieces(release: ReleaseSource, name: str, program: Program) -> list[Piece]:
+    """What :func:`encoder_decoder_questions` asks, on every path."""
+    return _pieces(release, name, program, encoder_decoder_questions(program))
+
+
+def _pieces(
+    release: ReleaseSource, name: str, program: Program, questions: Sequence[Question]
+) -> list[Piece]:
+    part = questions[0].part
     exploration = Exploration()
     cache_size = exploration.integer("cache_size")
     names = sorted(set(program.identifiers))

@@ -10,7 +10,7 @@ import z3
 
 import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.formulas import disjunction, simplest, written
-from proofs.source.ask.piece import Piece, Question, settle, unmodelled
+from proofs.source.ask.piece import RULE, Piece, Question, settle, unmodelled
 from proofs.source.ask.question import Reply, always, number_in
 from proofs.source.code.book_calls import DropRecorder, FreeInput, call_free
 from proofs.source.code.gather import FeatureInput
@@ -78,7 +78,7 @@ class FreeScenario:
         )
         try:
             call_free(release, given, book, "request-0")
-        except (NotModelled, BudgetExhausted):
+        except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
             raise NotModelled(f"free raises {type(error).__name__}: {error}") from error
@@ -106,12 +106,20 @@ class RuleInstance:
     is_the_rule: bool
 
 
-def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
-    """``freed-not-needed`` on every path, as it stands and with features in the prompt only."""
+def free_questions(count: int) -> list[Question]:
+    """``freed-not-needed`` as it stands, and with features in the prompt only."""
     shape = f"{count} feature(s)"
     needed = function_claim("freed-not-needed")
-    plain = Question(needed.id, "free past the prompt", shape, needed.assumptions)
-    in_prompt = Question(needed.id, "free", shape, (*needed.assumptions, "features-in-prompt"))
+    in_prompt = (*needed.assumptions, "features-in-prompt")
+    return [
+        Question(needed.id, "free past the prompt", shape, needed.assumptions),
+        Question(needed.id, "free", shape, in_prompt),
+    ]
+
+
+def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
+    """What :func:`free_questions` asks, on every path."""
+    plain, in_prompt = free_questions(count)
     try:
         scenario = FreeScenario(release, count)
     except NotModelled as reason:
@@ -156,9 +164,14 @@ def free_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
     ]
 
 
+def free_rule_questions() -> list[Question]:
+    """The rule by which one reference goes."""
+    return [Question(f"{RULE}reference_may_go", "free", "1 feature")]
+
+
 def free_rule_piece(release: ReleaseSource) -> Piece:
     """The exact rule by which one reference goes, and which instance of the rule it equals."""
-    question = Question("rule:reference_may_go", "free", "1 feature")
+    (question,) = free_rule_questions()
     try:
         scenario = FreeScenario(release, 1)
     except NotModelled as reason:

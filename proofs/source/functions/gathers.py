@@ -10,7 +10,7 @@ import z3
 
 from impl.target import Runner
 from proofs.source.ask.formulas import disjunction, simplest, written
-from proofs.source.ask.piece import Piece, Question, settle, unmodelled
+from proofs.source.ask.piece import RULE, Piece, Question, settle, unmodelled
 from proofs.source.ask.question import always, number_in
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.source_target import SourceTarget
@@ -27,12 +27,17 @@ from spec.rules.tolerance import miss_tolerated_v1, miss_tolerated_v2
 from spec.verdict import Verdict
 
 
-def gather_pieces(release: ReleaseSource, name: str, runner: Runner, shape: Shape) -> list[Piece]:
+def gather_questions(runner: Runner, shape: Shape) -> list[Question]:
     """Every claim on one runner's gather, for one shape of features."""
-    questions = [
+    return [
         Question(claim_id, runner, shape.describe(), function_claim(claim_id).assumptions)
         for claim_id in gather_claims.CLAIMS
     ]
+
+
+def gather_pieces(release: ReleaseSource, name: str, runner: Runner, shape: Shape) -> list[Piece]:
+    """What :func:`gather_questions` asks, on every path."""
+    questions = gather_questions(runner, shape)
     try:
         scenario = GatherScenario(release, runner, shape)
     except NotModelled as reason:
@@ -62,13 +67,18 @@ def gather_pieces(release: ReleaseSource, name: str, runner: Runner, shape: Shap
     )
 
 
+def tolerance_questions(runner: Runner) -> list[Question]:
+    """The rule by which one runner skips a missing feature."""
+    rule = "miss_tolerated_v1" if runner == "V1" else "miss_tolerated_v2"
+    return [Question(f"{RULE}{rule}", runner, "1 feature: dense, missing")]
+
+
 def tolerance_piece(release: ReleaseSource, name: str, runner: Runner) -> Piece:
     """The exact condition under which a missing feature is skipped, and whether it is the rule's.
 
     For one dense feature with a row in the window, whose output is missing.
     """
-    rule = "miss_tolerated_v1" if runner == "V1" else "miss_tolerated_v2"
-    question = Question(f"rule:{rule}", runner, "1 feature: dense, missing")
+    (question,) = tolerance_questions(runner)
     try:
         scenario = GatherScenario(release, runner, Shape((True,), hashes("A"), decode_beside=False))
     except NotModelled as reason:

@@ -9,7 +9,7 @@ import z3
 
 import proofs.smt.solvers  # noqa: F401 - registers z3's terms with the algebra
 from proofs.source.ask.masks import SymbolicCumulativeCounts, SymbolicMask
-from proofs.source.ask.piece import Piece, Question, settle, unmodelled
+from proofs.source.ask.piece import RULE, Piece, Question, settle, unmodelled
 from proofs.source.ask.question import number_in
 from proofs.source.code.gather import FeatureInput, feature_specs, position_of
 from proofs.source.code.recorders import FeatureMask
@@ -27,12 +27,16 @@ from spec.record.feature import Feature
 from spec.rules.geometry import meets, selected_by_window_search
 
 
-def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
+def window_questions(count: int) -> list[Question]:
     """``window-exact``, and equality with the rule of the two bisections."""
     exact = function_claim("window-exact")
-    shape = f"{count} feature(s)"
-    question = Question(exact.id, "window", shape, exact.assumptions)
-    rule = Question("rule:selected_by_window_search", "window", shape, exact.assumptions)
+    names = (exact.id, f"{RULE}selected_by_window_search")
+    return [Question(name, "window", f"{count} feature(s)", exact.assumptions) for name in names]
+
+
+def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
+    """What :func:`window_questions` asks, on every path."""
+    question, rule = window_questions(count)
     exploration = Exploration()
     integer = exploration.integer
     start, end = integer("start"), integer("end")
@@ -52,7 +56,7 @@ def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
         search = getattr(release.module(UTILS_MODULE), WINDOW_FUNCTION)
         try:
             low, high = search(feature_specs(release, features), start=start, end=end)
-        except (NotModelled, BudgetExhausted):
+        except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
             raise NotModelled(f"the search raises {type(error).__name__}: {error}") from error
@@ -95,9 +99,14 @@ def _selects(wanted: Sequence[z3.BoolRef], found: tuple[int, int]) -> z3.BoolRef
     return z3.And([w if low <= i < high else z3.Not(w) for i, w in enumerate(wanted)])
 
 
-def row_range_piece(release: ReleaseSource, name: str) -> Piece:
+def row_range_questions() -> list[Question]:
     """``row-range-exact`` for a mask of any length, empty ranges included."""
-    question = Question("row-range-exact", "row_range", "any mask")
+    return [Question("row-range-exact", "row_range", "any mask")]
+
+
+def row_range_piece(release: ReleaseSource, name: str) -> Piece:
+    """What :func:`row_range_questions` asks, on every path."""
+    (question,) = row_range_questions()
     exploration = Exploration()
     length = exploration.integer("length")
     start, end = exploration.integer("start"), exploration.integer("end")
@@ -110,7 +119,7 @@ def row_range_piece(release: ReleaseSource, name: str) -> Piece:
     def run() -> tuple[AnyInt, AnyInt] | None:
         try:
             low, high = position_of(release, feature).get_embeds_indices_in_range(start, end)
-        except (NotModelled, BudgetExhausted):
+        except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception:
             return None

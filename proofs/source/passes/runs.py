@@ -7,7 +7,7 @@ run again on plain integers, further than the proof went, and judged by the loop
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import z3
@@ -39,7 +39,7 @@ _ASSUMPTIONS = (
     "sampling-yields",
 )
 
-_REPLAYED_PASSES = 60
+REPLAYED_PASSES = 60
 """Passes of a replay: a request that stands still is seen to do so for dozens of them."""
 
 
@@ -52,12 +52,17 @@ def shapes_of_runs(
         yield from run_shapes(max_features, count, shifts)
 
 
-def run_pieces(release: ReleaseSource, name: str, shape: RunShape) -> list[Piece]:
+def run_questions(shape: RunShape) -> list[Question]:
     """Every claim on the runs of one shape."""
-    questions = [
+    return [
         Question(claim_id, shape.part, shape.describe(), _ASSUMPTIONS)
         for claim_id in claims_of(shape)
     ]
+
+
+def run_pieces(release: ReleaseSource, name: str, shape: RunShape) -> list[Piece]:
+    """What :func:`run_questions` asks, on every path."""
+    questions = run_questions(shape)
     try:
         code = RunCode(release)
         scenario = RunScenario(code, shape)
@@ -68,7 +73,7 @@ def run_pieces(release: ReleaseSource, name: str, shape: RunShape) -> list[Piece
 
     def replay(model: z3.ModelRef, claim_id: str) -> tuple[Scenario, Sequence[Finding]]:
         case = scenario.in_model(model)
-        return case, judged(case, code, f"{name} {shape.part}", claim_id)
+        return case, judged(case, run_plain(code, case), f"{name} {shape.part}", claim_id)
 
     return settle(
         [(question, partial(conditions.holds, question.claim)) for question in questions],
@@ -117,12 +122,14 @@ def run_plain(code: RunCode, case: Scenario) -> Iterator[Step]:
     )
 
 
-def judged(case: Scenario, code: RunCode, target: str, claim_id: str) -> tuple[Finding, ...]:
-    """What the loop's monitor says of a claim when the scenario is run on plain integers."""
+def judged(
+    case: Scenario, steps: Iterable[Step], target: str, claim_id: str
+) -> tuple[Finding, ...]:
+    """What the loop's monitor says of a claim on a run of a scenario on plain integers."""
     case.validate()
     monitor = LoopMonitor(case, "V1")
     num_passes = 0
-    for step in run_plain(code, case):
+    for step in steps:
         num_passes += step.kind == "pass"
         for found in monitor.observe(step):
             if found.claim == claim_id:
@@ -136,6 +143,6 @@ def judged(case: Scenario, code: RunCode, target: str, claim_id: str) -> tuple[F
                         mechanism=found.mechanism,
                     ),
                 )
-        if num_passes > _REPLAYED_PASSES:
+        if num_passes > REPLAYED_PASSES:
             break
     return ()

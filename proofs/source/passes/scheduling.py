@@ -42,13 +42,24 @@ def scheduling_shapes(release: ReleaseSource, max_features: int) -> Iterator[Sch
             yield shape
 
 
-def scheduling_pieces(release: ReleaseSource, name: str, shape: SchedulingShape) -> list[Piece]:
+def scheduling_questions(shape: SchedulingShape) -> list[Question]:
     """Every claim on the passes of one shape."""
+    # A claim that most releases break is asked by itself: one question settles all the others.
+    # And an item at the chunk's start hides what becomes of the items behind it.
     assumptions = (*_ASSUMPTIONS, *(_ALONE if shape.lone else ()))
-    questions = [
-        Question(claim_id, shape.part, shape.describe(), assumptions)
-        for claim_id in scheduling_claims.claims_of(shape)
-    ]
+    claims = scheduling_claims.claims_of(shape)
+    asked = [(claim_id, shape.part) for claim_id in claims if claim_id != _BY_ITSELF]
+    if _BY_ITSELF in claims:
+        asked += [(_BY_ITSELF, shape.part), (_BY_ITSELF, f"{shape.part} ahead")]
+    return [Question(claim_id, part, shape.describe(), assumptions) for claim_id, part in asked]
+
+
+_BY_ITSELF = "item-whole"
+
+
+def scheduling_pieces(release: ReleaseSource, name: str, shape: SchedulingShape) -> list[Piece]:
+    """What :func:`scheduling_questions` asks, on every path."""
+    questions = scheduling_questions(shape)
     try:
         require_known_calls(release)
         scenario = SchedulingScenario(release, shape)
@@ -77,17 +88,14 @@ def scheduling_pieces(release: ReleaseSource, name: str, shape: SchedulingShape)
             also=also,
         )
 
-    # A claim that most releases break is asked by itself: one question settles all the others.
-    whole = [question for question in questions if question.claim == "item-whole"]
-    pieces = settled([question for question in questions if question not in whole], shape.part)
+    pieces = settled([q for q in questions if q.claim != _BY_ITSELF], shape.part)
+    whole = [question for question in questions if question.claim == _BY_ITSELF]
     if whole:
-        # An item at the chunk's start hides what becomes of the items behind it.
-        part = f"{shape.part} ahead"
-        ahead = [replace(question, part=part) for question in whole]
+        alone, ahead = whole
         before_items = [
             scenario.computed.term != offset.term for offset in scenario.features.offsets
         ]
-        pieces += settled(whole, shape.part) + settled(ahead, part, before_items)
+        pieces += settled([alone], alone.part) + settled([ahead], ahead.part, before_items)
     return pieces
 
 

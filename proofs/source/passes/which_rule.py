@@ -34,6 +34,15 @@ from spec.verdict import Verdict
 NAME = f"{RULE}scheduled_inputs"
 
 
+_ASSUMPTIONS = ("features-sorted-disjoint", "features-not-empty", "hash-is-content")
+
+
+def scheduled_inputs_questions() -> list[Question]:
+    """Which known rules a release's calls equal."""
+    shape = "one call: text, one feature, two dense ones"
+    return [Question(NAME, "scheduling call", shape, _ASSUMPTIONS)]
+
+
 def scheduled_inputs_piece(
     release: ReleaseSource, candidates: Sequence[KnownRules] = KNOWN_RULES
 ) -> Piece:
@@ -43,7 +52,7 @@ def scheduled_inputs_piece(
         release: the source.
         candidates: those to compare with, in this order, up to the first that it equals.
     """
-    question = Question(NAME, "scheduling call", "one call: text, one feature, two dense ones")
+    (question,) = scheduled_inputs_questions()
     try:
         require_known_calls(release)
         replies, equal = _compare(release, candidates)
@@ -74,7 +83,7 @@ def scheduled_inputs_piece(
         last.cvc5,
         sum(reply.resources for _, reply in replies),
         sum(reply.milliseconds for _, reply in replies),
-        ("features-sorted-disjoint", "features-not-empty", "hash-is-content"),
+        question.assumptions,
         counts,
         detail,
     )
