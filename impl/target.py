@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from impl.tensors import TensorSettings
-from spec.errors import message_of
+from spec.errors import class_of, message_of
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.functions.observations import (
     BookObservation,
@@ -45,7 +45,7 @@ def error_seen(error: Exception) -> ErrorSeen:
     """
     if isinstance(error, AdapterError):
         raise error
-    return ErrorSeen(type(error).__name__, message_of(error))
+    return ErrorSeen(class_of(error), message_of(error))
 
 
 class FunctionTarget(Protocol):

@@ -18,6 +18,9 @@ class NoVerdictError(Exception):
     """
 
 
+LONGEST_NAME = 200
+"""Characters of the name of a class of code under test that are kept."""
+
 LONGEST_MESSAGE = 2000
 """Characters of a message of code under test that are kept: it may repeat all that it was given."""
 
@@ -28,13 +31,29 @@ def message_of(error: BaseException) -> str:
     Saying so is code under test as well, and may fail.
     """
     try:
-        message = str(error).encode("utf-8", "replace").decode()
+        return _cut(str(error), LONGEST_MESSAGE)
     except Exception:
         return "its message cannot be told"
-    cut = f"... ({len(message)} characters)" if len(message) > LONGEST_MESSAGE else ""
-    return message[:LONGEST_MESSAGE] + cut
+
+
+def class_of(error: BaseException) -> str:
+    """Name of an exception's class, which code under test may have chosen, as :func:`message_of`.
+
+    Even that may be code under test.
+    """
+    try:
+        return _cut(type(error).__name__, LONGEST_NAME)
+    except Exception:
+        return "an error without a name"
+
+
+def _cut(text: str, longest: int) -> str:
+    """The text, of plain characters and not too long; what was cut is said."""
+    # Not a method of the text's own, which may be of a class of the code under test.
+    plain = str.encode(text, "utf-8", "replace").decode()
+    return plain[:longest] + (f"... ({len(plain)} characters)" if len(plain) > longest else "")
 
 
 def described(error: BaseException) -> str:
     """The exception's class, and what it says."""
-    return f"{type(error).__name__}: {message_of(error)}".removesuffix(": ")
+    return f"{class_of(error)}: {message_of(error)}".removesuffix(": ")

@@ -12,7 +12,7 @@ from proofs.drive.jobs import Behaviour
 from proofs.results.document import load
 from proofs.search.runs.results import LoopCounterexample, LoopReport
 from proofs.search.runs.search_text import search_code
-from spec.errors import InputError
+from spec.errors import InputError, described
 from spec.record.compare import Difference, first_difference
 from spec.record.steps import Trace
 from spec.verdict import Verdict, exit_code
@@ -139,7 +139,7 @@ def load_earlier(path: Path) -> Earlier:
         behaviour = _behaviour(checked.details.get("behaviour"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{path}: not a check of the loop ({type(error).__name__}: {error}); {wanted}"
+            f"{path}: not a check of the loop ({described(error)}); {wanted}"
         ) from None
     return Earlier(checked.target, findings, draws, behaviour)
 

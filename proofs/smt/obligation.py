@@ -25,6 +25,7 @@ from proofs.smt.solvers import (
 from proofs.smt.vocabulary import Assignment, NotAMaskError, Values, Vocabulary
 from spec.algebra import BoolTerm, and_, not_
 from spec.claims.assumptions import ASSUMPTIONS
+from spec.errors import message_of
 from spec.verdict import Verdict
 
 
@@ -216,7 +217,7 @@ def _judge(
         model = Z3().smallest_model(found[Z3.name])
         premises, conclusion = evaluate(build, model, drops, realistic)
     except ArithmeticError as error:
-        return _Judgement(Verdict.UNKNOWN, str(error))
+        return _Judgement(Verdict.UNKNOWN, message_of(error))
     except NotAMaskError as error:
         return _Judgement(Verdict.ERROR, f"the model is not concrete data: {error}")
     if not premises or conclusion:
@@ -232,7 +233,7 @@ def _refute(obligation: Obligation, ablation: Ablation, resource_limit: int) -> 
     try:
         found = {s.name: s.check(question, resource_limit) for s in SOLVERS}
     except KeyError as error:
-        detail = f"there is no premise {error} to drop"
+        detail = f"there is no premise {message_of(error)} to drop"
         return AblationResult(ablation.name, Verdict.ERROR, None, detail)
     judgement = _judge(found, build, ablation.drops, True)
     return AblationResult(ablation.name, judgement.verdict, judgement.model, judgement.detail)
@@ -243,7 +244,8 @@ def _judge_evidence(obligation: Obligation, ablations: tuple[AblationResult, ...
     try:
         premises, conclusion = evaluate(obligation.build, obligation.witness)
     except (KeyError, TypeError, NotAMaskError) as error:
-        return _Judgement(Verdict.ERROR, f"the witness does not fit the formula: {error}")
+        why = f"the witness does not fit the formula: {message_of(error)}"
+        return _Judgement(Verdict.ERROR, why)
     if not premises:
         return _Judgement(Verdict.VACUOUS, "the premise does not hold on the witness")
     if not conclusion:

@@ -14,14 +14,14 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from proofs.smt.vocabulary import Assignment, PrefixCount, Value, mask_with_counts
 from spec import algebra
 from spec.algebra import BoolTerm, IntTerm
-from spec.errors import InputError
+from spec.errors import InputError, message_of
 
 try:
     import cvc5.pythonic as cvc5
     import cvc5.pythonic.cvc5_pythonic as cvc5_internals
     import z3
 except ImportError as _error:
-    _missing = str(_error)
+    _missing = message_of(_error)
 else:
     _missing = ""
 

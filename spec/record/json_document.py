@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from spec.errors import InputError
+from spec.errors import InputError, message_of
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def json_data(text: str, where: str) -> Any:
     except RecursionError:
         raise InputError(f"{where}: nested too deep to be read") from None
     except ValueError as error:  # A number of more digits than Python takes.
-        raise InputError(f"{where}: cannot be read ({error})") from None
+        raise InputError(f"{where}: cannot be read ({message_of(error)})") from None
     except _RepeatedKeyError as error:
         raise InputError(f"{where}: the key {error.args[0]!r} stands twice in one object") from None
 

@@ -42,7 +42,7 @@ from impl.vllm.launch.source import (
     unpacked_folder,
     write_record,
 )
-from spec.errors import InputError, described
+from spec.errors import InputError, described, message_of
 from spec.functions.case_files import write_atomically
 
 __all__ = ["CI_RELEASES", "Source", "fetch", "from_directory", "releases"]
@@ -238,8 +238,8 @@ def _download(release: str, archive: Path, progress: bool, client: PyPISimple | 
             temporary.replace(archive)
         except (DigestMismatchError, NoDigestsError) as error:
             raise InputError(
-                f"{package.filename}: what was downloaded is damaged or incomplete ({error}); "
-                "nothing was kept, run the command again"
+                f"{package.filename}: what was downloaded is damaged or incomplete "
+                f"({message_of(error)}); nothing was kept, run the command again"
             ) from None
         except requests.RequestException as error:
             raise _network_error(package.url, error) from None
@@ -352,7 +352,8 @@ def _unpack(archive: Path, cache: Path, release: str) -> None:
     except (tarfile.TarError, EOFError, zlib.error) as error:
         archive.unlink(missing_ok=True)
         raise InputError(
-            f"{archive}: not a complete archive ({error}); it was removed, run the command again"
+            f"{archive}: not a complete archive ({message_of(error)}); it was removed, run the "
+            "command again"
         ) from None
     except OSError as error:
         if unpacked(cache, release) is not None:

@@ -26,7 +26,7 @@ from impl.target import Part
 from impl.time_limit import SECONDS_OF_AN_IMPORT, TimeLimitError, time_limit
 from impl.vllm.launch.imports import PackageFinder
 from impl.vllm.launch.source import PACKAGE, Source
-from spec.errors import InputError, described
+from spec.errors import InputError, described, message_of
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,8 @@ class Loaded:
             return getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError, ValueError) as error:
             raise InputError(
-                f"{name}: no such class ({error}); give package.module:Class, importable from here"
+                f"{name}: no such class ({message_of(error)}); give package.module:Class, "
+                "importable from here"
             ) from None
 
 

@@ -47,7 +47,7 @@ from impl.vllm.remote.messages import (
 )
 from impl.vllm.remote.pipes import write_all
 from impl.vllm.runs.target import VllmLoop, require_scheduler
-from spec.errors import InputError, message_of
+from spec.errors import InputError, class_of, message_of
 from spec.functions.cases import BookCase, FreeCase, GatherCase, RowRangeCase, WindowCase
 from spec.record.steps import Step
 
@@ -72,11 +72,11 @@ class _Child:
         except InputError as error:
             return Refused(message_of(error))
         except TimeLimitError as error:
-            return Failed(type(error).__name__, message_of(error), "endless")
+            return Failed(class_of(error), message_of(error), "endless")
         except Exception as error:
             is_unfit = isinstance(error, AdapterError)
             why: Literal["unfit", "raised"] = "unfit" if is_unfit else "raised"
-            return Failed(type(error).__name__, message_of(error), why)
+            return Failed(class_of(error), message_of(error), why)
 
     def _answer(self, question: Question) -> Answer:
         match question:

@@ -8,6 +8,7 @@ from typing import Any
 
 from impl.vllm.functions.objects import Builder, require
 from impl.vllm.launch.load import Loaded
+from spec.errors import described
 from spec.functions.observations import request_name
 from spec.record.feature import Feature
 from spec.record.scenario import Continuation, Scenario, ScenarioRequest
@@ -66,7 +67,8 @@ class RequestBuilder:
         try:
             getattr(scheduler, BEGIN_TURN)(session, self._update.from_request(following))
         except Exception as error:
-            return f"whether its streaming requests renew max_tokens cannot be asked: {error!r}"
+            what = "whether its streaming requests renew max_tokens"
+            return f"{what} cannot be asked: {described(error)}"
         if session.max_tokens == following.max_tokens:
             return ""
         return "its streaming requests keep the first turn's max_tokens in all later ones"

@@ -161,7 +161,7 @@ class _Check:
             if self._gone is not None:  # It tries once more what raised, and finds that odd.
                 raise self._gone from None
             for part in family.parts:
-                self._failed.setdefault(part, f"the search failed: {error}")
+                self._failed.setdefault(part, f"the search failed: {described(error)}")
             return None
 
     def _note(self, parts: Sequence[CheckedPart], case: Case) -> bool:

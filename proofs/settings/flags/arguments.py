@@ -22,7 +22,7 @@ from proofs.settings.flags.known import KNOWN, MAMBA_CACHE_MODES, NOT_MODELLED, 
 from proofs.settings.judge import Setup
 from proofs.settings.stuck.kinds import Unknown
 from proofs.settings.stuck.settings import Settings
-from spec.errors import InputError
+from spec.errors import InputError, message_of
 from spec.record.json_document import read_text
 from spec.rules.releases import NEWEST, ReadRules, is_later, rules_of
 
@@ -60,7 +60,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], list[str]]:
     except RecursionError:
         raise InputError(f"{path}: nested too deep to be read") from None
     except (yaml.YAMLError, ValueError) as error:  # A number or a date that Python refuses.
-        message = " ".join(str(error).split())
+        message = " ".join(message_of(error).split())
         raise InputError(f"{path}: neither YAML nor JSON: {message}") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: give a table of arguments, one a line: `max-num-seqs: 256`")

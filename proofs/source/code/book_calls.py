@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+from impl.target import error_seen
 from proofs.source.code.gather import FeatureInput, feature_specs
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import BudgetExhausted
 from proofs.symbolic.integers import AnyInt, NotModelled, SymbolicBool
 from spec.functions.cases import BookCase
 from spec.functions.observations import Answer, BookObservation, BookState, BookStep, request_name
-from spec.record.steps import ErrorSeen
 
 BOOK_MODULE = "vllm.v1.core.encoder_cache_manager"
 BOOK_CLASS = "EncoderCacheManager"
@@ -118,7 +118,7 @@ def run_book(release: ReleaseSource, case: BookCase) -> BookObservation:
     except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
-        return BookObservation(tuple(steps), ErrorSeen(type(error).__name__, str(error)))
+        return BookObservation(tuple(steps), error_seen(error))
     return BookObservation(tuple(steps))
 
 

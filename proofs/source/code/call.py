@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from impl.target import error_seen
 from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE
 from proofs.source.code.encoder_passes import RESERVE_METHOD, TRY_METHOD, has_reservation
 from proofs.source.code.gather import FeatureInput, feature_specs
@@ -156,7 +157,7 @@ def call_scheduling(release: ReleaseSource, given: CallInput) -> CallSeen:
     except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
-        return CallSeen(error=ErrorSeen(type(error).__name__, str(error)))
+        return CallSeen(error=error_seen(error))
     if len(rest) > 1:
         raise NotModelled(f"{TRY_METHOD} returns more than is modelled")
     duplicates = tuple(rest[0]) if rest else None

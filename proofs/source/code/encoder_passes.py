@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from impl.target import error_seen
 from proofs.source.code.book_calls import (
     FREE_METHOD,
     SCHEDULER_CLASS,
@@ -33,7 +34,6 @@ from spec.functions.observations import (
     request_name,
 )
 from spec.functions.scheduling_cases import Holder
-from spec.record.steps import ErrorSeen
 
 TRY_METHOD = "_try_schedule_encoder_inputs"
 RESERVE_METHOD = "_reserve_prefill_lookahead"
@@ -126,7 +126,7 @@ def run_scheduling(release: ReleaseSource, given: SchedulingInput) -> Scheduling
     except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
-        return SchedulingObservation(tuple(passes), ErrorSeen(type(error).__name__, str(error)))
+        return SchedulingObservation(tuple(passes), error_seen(error))
     return SchedulingObservation(tuple(passes))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.target import Runner
+from impl.target import Runner, error_seen
 from proofs.source.code.recorders import BatchMask, FeatureMask, Output, View
 from proofs.source.code.release import ReleaseSource
 from proofs.symbolic.exploration import BudgetExhausted
@@ -139,7 +139,7 @@ def call_gather(release: ReleaseSource, runner: Runner, given: GatherInput) -> G
     except (NotModelled, BudgetExhausted, MemoryError):
         raise
     except Exception as error:
-        return GatherOutcome(error=ErrorSeen(type(error).__name__, str(error)))
+        return GatherOutcome(error=error_seen(error))
     return GatherOutcome(tuple(views), mask)
 
 

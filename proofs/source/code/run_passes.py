@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from impl.target import error_seen
 from proofs.source.code.book_calls import SCHEDULER_CLASS, SCHEDULER_MODULE, new_book
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_parts import TOKEN, Known, KVBlocks
@@ -25,6 +26,7 @@ from proofs.source.code.run_setup import (
 )
 from proofs.symbolic.exploration import BudgetExhausted
 from proofs.symbolic.integers import AnyInt, NotModelled
+from spec.errors import message_of
 from spec.record.steps import (
     Call,
     Encoding,
@@ -246,10 +248,10 @@ class _Run:
         except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
-            if isinstance(error, TypeError) and "Symbolic" in str(error):
+            if isinstance(error, TypeError) and "Symbolic" in message_of(error):
                 # Plain integers can do it, so it is no fault of the code's.
-                raise NotModelled(str(error)) from error
-            return ErrorSeen(type(error).__name__, str(error))
+                raise NotModelled(message_of(error)) from error
+            return error_seen(error)
         return None
 
     def _taken(self) -> tuple[Call, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
-from impl.target import Part, Runner
+from impl.target import Part, Runner, error_seen
 from impl.tensors import TensorSettings
 from proofs.source.code.book_calls import (
     BOOK_MODULE,
@@ -43,7 +43,7 @@ from proofs.source.code.recorders import BatchMask, FeatureMask, View, Write
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_passes import has_runs
 from proofs.symbolic.integers import NotModelled
-from spec.errors import InputError
+from spec.errors import InputError, message_of
 from spec.functions.cases import (
     BookCase,
     FreeCase,
@@ -151,7 +151,7 @@ class SourceTarget:
         try:
             return _observed(outcome.views, outcome.mask, masks)
         except ValueError as error:
-            return GatherObservation(error=ErrorSeen("RuntimeError", str(error)))
+            return GatherObservation(error=ErrorSeen("RuntimeError", message_of(error)))
 
     def free(self, case: FreeCase) -> FreeObservation:
         """Take every feature in the release's own book, then run *free* at each moment."""
@@ -176,7 +176,7 @@ class SourceTarget:
             except (NotModelled, MemoryError):
                 raise
             except Exception as error:
-                seen = ErrorSeen(type(error).__name__, str(error))
+                seen = error_seen(error)
                 return FreeObservation(tuple(moments), seen)
             moments.append(FreeMoment(tuple(watched.dropped), book_state(book)))
         return FreeObservation(tuple(moments))
@@ -218,7 +218,7 @@ class SourceTarget:
         try:
             low, high = position.get_embeds_indices_in_range(case.start, case.end)
         except (ArithmeticError, AssertionError, LookupError) as error:
-            return RangeObservation(-1, -1, ErrorSeen(type(error).__name__, str(error)))
+            return RangeObservation(-1, -1, error_seen(error))
         return RangeObservation(low, high)
 
 

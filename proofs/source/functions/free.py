@@ -22,6 +22,7 @@ from proofs.symbolic.tree import Tree, denote, leaves
 from spec.algebra import ite
 from spec.claims import predicates as claims
 from spec.claims.texts import function_claim
+from spec.errors import described
 from spec.functions.cases import Case, FreeCase, Progress
 from spec.functions.findings import Finding
 from spec.monitor.functions.free_moments import check_free
@@ -81,7 +82,7 @@ class FreeScenario:
         except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
-            raise NotModelled(f"free raises {type(error).__name__}: {error}") from error
+            raise NotModelled(f"free raises {described(error)}") from error
         return tuple(book.dropped)
 
     def is_safe(self, index: int) -> z3.BoolRef:

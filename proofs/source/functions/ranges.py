@@ -20,6 +20,7 @@ from proofs.symbolic.integers import AnyInt, NotModelled
 from proofs.symbolic.tree import Tree
 from spec.algebra import BoolTerm, and_, eq
 from spec.claims.texts import function_claim
+from spec.errors import described
 from spec.functions.cases import Case, RowRangeCase, WindowCase
 from spec.functions.findings import Finding
 from spec.monitor.functions.observed import check_row_range, check_window
@@ -59,7 +60,7 @@ def window_pieces(release: ReleaseSource, name: str, count: int) -> list[Piece]:
         except (NotModelled, BudgetExhausted, MemoryError):
             raise
         except Exception as error:
-            raise NotModelled(f"the search raises {type(error).__name__}: {error}") from error
+            raise NotModelled(f"the search raises {described(error)}") from error
         return low, high
 
     try:
