@@ -16,6 +16,7 @@ from rich.table import Table
 from impl.late import torch
 from impl.targets.runs import ReferenceLoop
 from impl.tensors import TensorSettings
+from impl.vllm.remote.messages import Tensors
 from proofs.commands.files import file_options
 from proofs.commands.options import (
     chosen_runners,
@@ -25,7 +26,8 @@ from proofs.commands.options import (
     tensors_on,
 )
 from proofs.describe.tables import add_row, name, number, terminal_table, words
-from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
+from proofs.drive.bench_process import Measured, Wanted, measure_vllm
+from proofs.drive.benchmark import PLAIN, Measurement, benchmark_scenario, measure
 from proofs.drive.memory import Held, held_after
 from proofs.jobs.ending import PlainGroup
 from proofs.results.document import dumps, results_of
@@ -90,36 +92,34 @@ def loop(
     tensors = tensors_on(device)
     choice = targets.single()
     named = choice.vllm()
-    target: Target
+    counts = () if num_examples is None else tuple(times * num_examples for times in (1, 2, 4))
+    runners = chosen_runners(runner)
     if named is None:
         target = ReferenceLoop(choice.faults)
+        torch.set_num_threads(1)
+        scenario = benchmark_scenario(num_requests)
+        name_of_target = target.name
+        loops = [m for r in runners for m in measure(target, scenario, r, tensors, seconds)]
+        measured = Measured(tuple(loops), tuple(held_after(target, counts)))
     else:
-        from impl.vllm.runs.target import VllmLoop
-
-        target = VllmLoop(named.source, scheduler_class=named.scheduler_class)
-    torch.set_num_threads(1)
-    scenario = benchmark_scenario(num_requests)
-    measured = [
-        measurement
-        for name in chosen_runners(runner)
-        for measurement in measure(target, scenario, name, tensors, seconds)
-    ]
+        name_of_target = named.source.name
+        wanted = Wanted(num_requests, runners, Tensors.of(tensors), seconds, counts)
+        measured = measure_vllm(named, wanted)
     machine = _machine(tensors)
     console = Console(highlight=False)
-    console.print(_table(measured, f"{target.name}, {num_requests} requests", machine))
-    held: list[Held] = []
-    if num_examples is not None:
-        held += held_after(target, [num_examples, 2 * num_examples, 4 * num_examples])
-        console.print(_memory_table(held))
+    what = f"{name_of_target}, {num_requests} requests"
+    console.print(_table(measured.loops, what, machine))
+    if measured.held:
+        console.print(_memory_table(measured.held))
     if files.json is not None:
         results = results_of(
             "bench",
             [],
-            settings={"target": target.name, "requests": num_requests},
+            settings={"target": name_of_target, "requests": num_requests},
             details={
                 "machine": machine,
-                "measured": _to_json(measured),
-                "memory": [asdict(moment) for moment in held],
+                "measured": _to_json(measured.loops),
+                "memory": [asdict(moment) for moment in measured.held],
             },
             code=0,
         )

@@ -25,27 +25,10 @@ from proofs.source.messages import Answered, Came, Done, answer_line, read_answe
 from proofs.symbolic.exploration import Counts
 from spec.verdict import Verdict
 from tests.support.fake_release import write_release
+from tests.support.hostile_source import FAULT, write_hostile
 
-FAULT = (" - request.num_output_placeholders", "")
 CLAIM = "freed-not-needed"
 SCOPE = Scope(1, 2)
-
-
-def _hostile(folder: Path, code: str) -> Path:
-    """A release that runs some code where *free* is made, below which it is wrong.
-
-    The code has no builtins that reach the machine, and gets them all the same.
-    """
-    reach = "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close']"
-    builtins = f"{reach}[0].__init__.__globals__['__builtins__']"
-    run = f"(lambda b: b['exec']({code!r}, {{'__builtins__': b}}))({builtins})"
-    head = "def _free_encoder_inputs(self, request"
-    package = write_release(folder, scheduler=FAULT)
-    path = package / "v1" / "core" / "sched" / "scheduler.py"
-    text = path.read_text(encoding="utf-8")
-    assert head in text
-    path.write_text(text.replace(head, f"{head}, hostile={run}"), encoding="utf-8")
-    return package
 
 
 def _proved(package: Path) -> Result:
@@ -122,7 +105,7 @@ BREAKERS = {
 def test_no_whole_answer_is_an_error(name: str, tmp_path: Path) -> None:
     """Wrong: code under proof ends the command as it likes, or what it sends is believed."""
     code, why = BREAKERS[name]
-    result = _proved(_hostile(tmp_path, code))
+    result = _proved(write_hostile(tmp_path, code))
     assert result.exit_code == 5, result.output
     assert why in result.stderr, result.output
     assert result.stderr.startswith("ERROR ")
@@ -142,7 +125,7 @@ observed.check = observed.check_free = free_moments.check_free = lambda *_: ()
 @pytest.mark.parametrize("name", LIARS)
 def test_what_it_reaches_of_ours_is_not_what_judges(name: str, tmp_path: Path) -> None:
     """Wrong: code under proof that reaches for the monitor is told to be right."""
-    result = _proved(_hostile(tmp_path, LIARS[name]))
+    result = _proved(write_hostile(tmp_path, LIARS[name]))
     assert result.exit_code == 1, result.output
     assert "smallest counterexamples, replayed on plain integers" in result.stdout
     assert not result.stderr
@@ -152,7 +135,7 @@ def test_code_of_a_release_runs_in_no_process_that_judges(tmp_path: Path) -> Non
     """Wrong: a counterexample is made small, or run again, in the process that says what it is."""
     log = tmp_path / "processes"
     code = f"import os; open({str(log)!r}, 'a').write(str(os.getpid()) + '\\n')"
-    result = _proved(_hostile(tmp_path, code))
+    result = _proved(write_hostile(tmp_path, code))
     assert result.exit_code == 1, result.output
     processes = {int(line) for line in log.read_text(encoding="utf-8").split()}
     assert processes
@@ -176,7 +159,7 @@ def test_a_question_that_takes_too_much_is_unknown(
     code: str, limits: Limits, why: str, tmp_path: Path
 ) -> None:
     """Wrong: a loop in a checkout is waited for, or takes other questions along with it."""
-    package = _hostile(tmp_path, code)
+    package = write_hostile(tmp_path, code)
     report = check_source(
         package, "a release", parts=("free", "window"), max_features=1, workers=2, limits=limits
     )
