@@ -139,8 +139,14 @@ def test_only_what_is_left_behind_is_swept(tmp_path: Path, monkeypatch: pytest.M
     link.symlink_to(target)
     notes = tmp_path / "residency-notes"
     notes.mkdir()
+    # The number of a process that ended is given to another one, such as this.
+    another = tmp_path / f"residency-jobs-{os.getpid()}-abc"
+    another.mkdir()
+    (another / ".residency-lock").touch()
     with temporary_folder("jobs") as folder, temporary_folder("model") as second:
         assert not left.exists()
+        assert not another.exists()
+        sweep(tmp_path)
         kept = {target, link, notes, Path(folder), Path(second)}
         assert set(tmp_path.iterdir()) == kept
     assert set(tmp_path.iterdir()) == {target, link, notes}

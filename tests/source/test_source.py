@@ -12,9 +12,10 @@ from rich.console import Console
 
 from proofs.commands.main import main
 from proofs.source.answers import Answers
-from proofs.source.check import SourceReport, check_source, pieces_of
+from proofs.source.check import SourceReport, check_source
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.here import pieces_of
 from proofs.source.source_text import checked_source, print_source_report
 from spec.errors import InputError
 from spec.functions.case_files import dumps, loads

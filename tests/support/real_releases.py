@@ -9,10 +9,10 @@ import pytest
 from impl.vllm.launch.source import cache_folder, unpacked
 from proofs.source.answers import Answers, Job
 from proofs.source.ask.piece import Piece
-from proofs.source.check import pieces_of_job
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.code.run_setup import RunCode
+from proofs.source.here import pieces_of_job
 from proofs.source.passes.run_scenario import RunShape
 from proofs.source.passes.runs import run_pieces
 from proofs.source.passes.scheduling import scheduling_pieces
