@@ -196,7 +196,7 @@ def _require_fit(job: Job, came: Settled | str, name: str) -> Settled:
     """
     if isinstance(came, str):
         return Settled(unknown(job, came), ())
-    why = misfit(job, came.pieces, name)
+    why = misfit(job, came.pieces, came.reads, name)
     if why is not None:
         raise NoAnswerError(f"no answer to {words_of(job)}: {why}")
     return came

@@ -143,8 +143,8 @@ class _Host:
         answer = self._line.recv(MOST_BYTES)
         if not answer:
             _hosts.clear()
-            words = last_words(self._log)
-            raise NoAnswerError(f"the process that reads sources ended early: {words}")
+            words = f"the process that reads sources ended early: {last_words(self._log)}"
+            raise NoAnswerError(words.removesuffix(": "))
         number: int = json.loads(answer)
         return number
 

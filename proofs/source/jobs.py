@@ -14,6 +14,7 @@ from typing import Any
 from impl.target import RUNNERS
 from proofs.source.answers import Job
 from proofs.source.ask.piece import RULE, Piece, Question
+from proofs.source.code.reads import Read, is_possible
 from proofs.source.code.release import ReleaseSource
 from proofs.source.functions.book_programs import encoder_decoder_programs, programs
 from proofs.source.functions.books import (
@@ -158,15 +159,18 @@ def unknown(job: Job, why: str) -> tuple[Piece, ...]:
     )
 
 
-def misfit(job: Job, pieces: Sequence[Piece], name: str) -> str | None:
+def misfit(job: Job, pieces: Sequence[Piece], reads: Sequence[Read], name: str) -> str | None:
     """Why these cannot be what came of a job; ``None`` where they can.
 
     Args:
+        reads: what it read of the release.
         name: what the release is called.
     """
     asked = [(q.claim, q.part, q.shape, q.assumptions) for q in questions_of(job)]
     if [(piece.claim, piece.part, piece.shape, piece.assumptions) for piece in pieces] != asked:
         return "it answers another question"
+    if not reads or not all(map(is_possible, reads)):
+        return "it reads what no release has"
     for piece in pieces:
         if piece.verdict not in _POSSIBLE:
             return f"{piece.verdict.name} is no verdict of a proof"

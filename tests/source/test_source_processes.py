@@ -29,6 +29,18 @@ from tests.support.hostile_source import FAULT, write_hostile
 
 CLAIM = "freed-not-needed"
 SCOPE = Scope(1, 2)
+READS = (("module", "vllm.v1"), ("definition", "vllm.v1.request", "", "one"))
+IMPOSSIBLE = (
+    (),
+    ((),),
+    (("module",),),
+    (("module", "os"),),
+    (("module", "vllm./etc/passwd"),),
+    (("module", "vllm..."),),
+    (("name", "vllm.v1"),),
+    (("name", "vllm.v1", "a b"),),
+    (("text", "vllm.v1"),),
+)
 
 
 def _proved(package: Path) -> Result:
@@ -188,7 +200,7 @@ def test_only_what_fits_the_question_is_believed(tmp_path: Path) -> None:
     seen: set[Verdict] = set()
     for part, number, pieces in _pieces(package):
         job = jobs[part][number]
-        assert misfit(job, pieces, "fake") is None, words_of(job)
+        assert misfit(job, pieces, READS, "fake") is None, words_of(job)
         seen |= {piece.verdict for piece in pieces}
         first, *rest = pieces
 
@@ -217,7 +229,9 @@ def test_only_what_fits_the_question_is_believed(tmp_path: Path) -> None:
             wrong.append(changed(finding=replace(first.finding, claim="another")))
             wrong.append(changed(finding=replace(first.finding, target="another free")))
         for pieces_of_another in wrong:
-            assert misfit(job, pieces_of_another, "fake") is not None, pieces_of_another
+            assert misfit(job, pieces_of_another, READS, "fake"), pieces_of_another
+        for reads in IMPOSSIBLE:
+            assert misfit(job, pieces, reads, "fake") == "it reads what no release has"
     assert seen == {Verdict.PROVED, Verdict.REFUTED}
 
 

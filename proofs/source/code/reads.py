@@ -14,6 +14,19 @@ Read: TypeAlias = tuple[str, ...]
 same with the method that is called."""
 
 
+_NUM_NAMES = {"module": 0, "name": 1, "definition": 2, "calls": 3}
+"""By kind, the names behind the module's."""
+
+
+def is_possible(read: Read) -> bool:
+    """Whether something can have been looked up, so that it can be looked up in another release."""
+    if len(read) < 2 or len(read) - 2 != _NUM_NAMES.get(read[0]):
+        return False
+    module, *names = read[1:]
+    named = (*module.split("."), *(name for name in names if name))
+    return module.startswith("vllm.") and all(name.isidentifier() for name in named)
+
+
 class Reads:
     """Everything that was looked up, once each, in the order of the first look."""
 
