@@ -6,13 +6,16 @@ from random import Random
 
 import pytest
 
+from impl.targets.runs import ReferenceLoop
 from proofs.describe.shape import has_derived_sizes
+from proofs.run.record import record
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices
 from proofs.search.runs.draws import draw
 from proofs.search.runs.frame import ALL_TRAITS, SMALL, Trait, draw_traits
 from proofs.search.runs.reduce import reduce_scenario
 from proofs.search.runs.results import LoopCheckSettings
+from spec.monitor.monitor import LoopMonitor
 from spec.record.config import EngineConfig
 from spec.record.feature import Feature
 from spec.record.scenario import Scenario, ScenarioRequest
@@ -94,3 +97,19 @@ def test_loads_fail_inside_items_behind_a_prefix() -> None:
     assert len(first_loads) > _DRAWS / 20
     for scenario in drawn:
         scenario.validate()
+
+
+def test_misses_inside_a_range_are_drawn_as_real_releases_take_them() -> None:
+    """Wrong: a runner that swallows such misses passes, since none ever happens."""
+    settings = LoopCheckSettings()
+    numbers = [n for n in range(400) if draw(settings, n).only == {"interior-miss-raises"}]
+    met = 0
+    for number in numbers:
+        scenario = draw(settings, number).scenario
+        config = scenario.config
+        monitor = LoopMonitor(scenario, "V2")
+        record(ReferenceLoop(), scenario, "V2", monitor=monitor)
+        is_taken = (config.scheduler_lookahead, config.gather_lookahead) == (0, 1)
+        met += is_taken and monitor.premises["interior-miss-raises"] > 0
+    assert len(numbers) == 18
+    assert met >= 8

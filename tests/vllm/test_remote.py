@@ -16,7 +16,12 @@ from impl.target import error_seen
 from impl.targets.runs import ReferenceLoop
 from impl.vllm.launch.source import from_directory
 from impl.vllm.remote.messages import Answered, Reason, Steps, answer_line, read_answer
-from impl.vllm.remote.pipes import MOST_CHARACTERS, NoAnswerError, has_long_string
+from impl.vllm.remote.pipes import (
+    MOST_CHARACTERS,
+    NoAnswerError,
+    environment,
+    has_long_string,
+)
 from impl.vllm.remote.process import RaisedThereError, RemoteProcess
 from impl.vllm.remote.targets import RemoteFunctions, RemoteLoop
 from proofs.commands.main import main
@@ -296,3 +301,13 @@ def test_messages_are_cut_before_they_are_kept() -> None:
     line = answer_line(1, Reason(seen.message)).removesuffix(b"\n")
     assert read_answer(line, 1) == Reason(seen.message)
     assert isinstance(Answered(1, Steps((), True)), Answered)
+
+
+def test_sets_have_one_order_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong: a tree compared with itself differs, by the order of a set of names."""
+    orders = set()
+    for seed in ("1", "2", "random"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        program = "print(list({'A', 'B', 'C', 'request'}))"
+        orders.add(subprocess.check_output([sys.executable, "-c", program], env=environment()))
+    assert len(orders) == 1

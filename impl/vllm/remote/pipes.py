@@ -44,8 +44,14 @@ importlib.import_module(sys.argv[2]).main(*map(int, sys.argv[3:]))
 _NOT_PASSED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONBREAKPOINT")
 """Variables that let others' code into an interpreter as it starts; it is given the path here."""
 
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Libraries of numbers start their threads when they are imported, and a fork lacks them."""
+_GIVEN = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+}
+"""Libraries of numbers start their threads when they are imported, and a fork lacks them. Sets of
+strings have one order, so that two runs of the same code do not differ by it."""
 
 T = TypeVar("T")
 
@@ -124,6 +130,12 @@ class Lines:
         return line
 
 
+def environment() -> dict[str, str]:
+    """The variables with which an interpreter is started."""
+    passed_on = {name: os.environ[name] for name in os.environ if name not in _NOT_PASSED_ON}
+    return passed_on | _GIVEN
+
+
 def start_interpreter(
     module: str, descriptors: Sequence[int], log: IO[bytes]
 ) -> subprocess.Popen[bytes]:
@@ -135,14 +147,12 @@ def start_interpreter(
         log: where it prints to.
     """
     arguments = [json.dumps(sys.path), module, *map(str, descriptors), str(os.getpid())]
-    environment = {name: os.environ[name] for name in os.environ if name not in _NOT_PASSED_ON}
-    environment |= _ONE_THREAD
     # A terminal sends Ctrl-C to all processes, and only the one that asks may answer to it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, *arguments],
-            env=environment,
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -86,7 +86,8 @@ class Prompts:
         """Runs of F at both ends, and at most one hole; at least one T."""
         choose = self._choose
         most = self._frame.reach + 1
-        leading = choose.integer(0, min(most, length - 1))
+        least = int(length > 1 and "scheduler-looks-as-far" in self._frame.breaks)
+        leading = choose.integer(least, max(least, min(most, length - 1)))
         trailing = choose.integer(0, min(most, length - 1 - leading))
         middle = [True] * (length - leading - trailing)
         if len(middle) > 2 and choose.chance(40):
@@ -98,6 +99,11 @@ class Prompts:
         choose, frame = self._choose, self._frame
         if "crowds" in frame.traits and not end:
             return choose.integer(0, 1)
+        if "scheduler-looks-as-far" in frame.breaks and item.is_embed and choose.chance(70):
+            # A chunk ends before the item's first row: the drafter reads it, nobody looked for it.
+            offset = frame.chunk * choose.integer(1, 3) - start - item.is_embed.index(True)
+            if offset >= end:
+                return offset
         if "chunk edges" in frame.traits and choose.chance(60):
             edge = frame.chunk * choose.integer(1, 3) - start
             edge += choose.integer(-frame.reach, frame.reach)

@@ -286,6 +286,8 @@ def _draw_drafter(
         return 0, 0, 0
     look_ahead = choose.integer(2, 3) if "wide look-ahead" in traits else 1
     if "scheduler-looks-as-far" in breaks:
+        if choose.chance(80):
+            look_ahead = 1  # So much real runners read: for a drafter that is a model of its own.
         shift = choose.integer(0, look_ahead - 1)
     else:
         shift = choose.integer(look_ahead, 3) if "wide shift" in traits else look_ahead
