@@ -339,6 +339,36 @@ def admits_one_a_pass(parts: Parts) -> Parts:
     return replace(parts, scheduler=with_methods(parts.scheduler, _may_admit=may_admit))
 
 
+def threshold_exceeded_by_one(parts: Parts) -> Parts:
+    """A chunk of a long prefill has one token more than the threshold."""
+
+    def limited(self: Any, num_tokens: int) -> int:
+        threshold: int = self._config.long_prefill_token_threshold
+        return min(threshold + 1, num_tokens) if threshold else num_tokens
+
+    return replace(parts, chunk_ends=with_methods(parts.chunk_ends, limited=limited))
+
+
+def resumed_not_reserved(parts: Parts) -> Parts:
+    """A request that starts again after a preemption leaves the modules what comes."""
+    correct = parts.scheduler._reserves
+
+    def reserves(self: Any, request: SchedulerRequest) -> bool:
+        return request.status != "preempted" and correct(self, request)
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _reserves=reserves))
+
+
+def not_reserved_before_others(parts: Parts) -> Parts:
+    """While others wait, a request leaves the modules what comes."""
+    correct = parts.scheduler._reserves
+
+    def reserves(self: Any, request: SchedulerRequest) -> bool:
+        return not self.waiting and correct(self, request)
+
+    return replace(parts, scheduler=with_methods(parts.scheduler, _reserves=reserves))
+
+
 def ended_keeps_references(parts: Parts) -> Parts:
     """The end of a request gives its KV blocks back, and no reference."""
 

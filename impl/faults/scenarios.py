@@ -190,3 +190,31 @@ third waits for that token."""
 
 TWO_TEXTS = _scenario(2, 1, ScenarioRequest(1), ScenarioRequest(1))
 """Two requests that could start in one pass."""
+
+TWO_OVER_THRESHOLD = _scenario(
+    3, 1, ScenarioRequest(2), ScenarioRequest(1), long_prefill_token_threshold=1
+)
+"""A prompt longer than the threshold, and somebody else beside it."""
+
+LAST_CHUNK_BEFORE_OTHERS = _scenario(
+    3,
+    1,
+    ScenarioRequest(4),
+    ScenarioRequest(1),
+    scheduler_lookahead=2,
+    gather_lookahead=1,
+    num_speculative_tokens=2,
+)
+"""A pass is one token short of the prompt, and another request waits."""
+
+LAST_CHUNK_RESUMED = _scenario(
+    3,
+    1,
+    ScenarioRequest(1, max_tokens=2),
+    ScenarioRequest(4),
+    num_kv_blocks=7,
+    scheduler_lookahead=2,
+    gather_lookahead=1,
+    num_speculative_tokens=2,
+)
+"""The second request is preempted, and starts again where a pass is one token short of it."""

@@ -535,6 +535,30 @@ LOOP_FAULTS: tuple[Fault, ...] = (
         why_several="the one behind it may stand behind a running request that was refused, too",
         scenario=scenarios.TWO_TEXTS,
     ),
+    Fault(
+        "threshold-exceeded-by-one",
+        "a chunk of a long prefill has one token more than the threshold",
+        "none: made for the claim",
+        in_runs.threshold_exceeded_by_one,
+        breaks_in_loop=("threshold-kept",),
+        scenario=scenarios.TWO_OVER_THRESHOLD,
+    ),
+    Fault(
+        "resumed-not-reserved",
+        "a request that starts again after a preemption leaves a last chunk shorter than the shift",
+        "none: made for the claim",
+        in_runs.resumed_not_reserved,
+        breaks_in_loop=("reservation-kept",),
+        scenario=scenarios.LAST_CHUNK_RESUMED,
+    ),
+    Fault(
+        "not-reserved-before-others",
+        "while others wait, a request leaves a last chunk shorter than the shift",
+        "none: made for the claim",
+        in_runs.not_reserved_before_others,
+        breaks_in_loop=("reservation-kept",),
+        scenario=scenarios.LAST_CHUNK_BEFORE_OTHERS,
+    ),
 )
 """Faults of the scheduler, of the worker and between them, which the running loop shows."""
 

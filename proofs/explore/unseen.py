@@ -5,6 +5,7 @@ from __future__ import annotations
 _ROWS = "the model has hashes on the worker, not the rows of their tensors"
 _ENCODER_DECODER = "the model does not cover encoder-decoder models, whose book keeps no entries"
 _NOT_JUDGED = "the model does not judge pass-uses-budget yet: its scopes have two requests"
+_ENDS = "the model does not judge yet where a chunk of a prefill ends"
 _NOWHERE = "nothing shows in a running loop"
 
 UNSEEN: dict[str, str] = {
@@ -20,6 +21,9 @@ UNSEEN: dict[str, str] = {
     "victim-budget-charged-twice": _NOT_JUDGED,
     "skips-behind-victim": _NOT_JUDGED,
     "admits-one-a-pass": _NOT_JUDGED,
+    "threshold-exceeded-by-one": _ENDS,
+    "resumed-not-reserved": _ENDS,
+    "not-reserved-before-others": _ENDS,
     "negative-mask-index": _NOWHERE,
     "free-ignores-placeholders": _NOWHERE,
     "evicts-newest-first": _NOWHERE,

@@ -43,6 +43,8 @@ WHY_NO_SOURCE: dict[str, str] = {
     "counts-agree": "the numbers of a symbolic run are what its other claims are judged by",
     "work-conserving": "a proof of the source is about one request, and this about those behind it",
     "pass-uses-budget": "a proof of the source is about one request, which has the budget alone",
+    "threshold-kept": "a proof of the source is about one request, and the threshold is for others",
+    "reservation-kept": "not yet: such a proof judges what a chunk reads, not what it leaves",
 }
 """Why a release's source is not proved for a claim."""
 
@@ -69,6 +71,8 @@ WHY_NOT_AT_A_LEVEL: dict[str, str] = {
     "no-thrash": _PASSES,
     "work-conserving": _PASSES,
     "pass-uses-budget": _PASSES,
+    "threshold-kept": _PASSES,
+    "reservation-kept": _PASSES,
 }
 """Why a claim is checked at one level only: on functions, or in the loop."""
 
@@ -81,6 +85,9 @@ WHY_NOT_EXPLORED: dict[str, str] = {
     "fresh-tensor": "the model holds tensors by hash, and no contents",
     "pass-uses-budget": "not yet: what a victim leaves to those behind takes three requests, and "
     "the scopes have two",
+    "threshold-kept": "not yet: the model takes where a chunk ends from the rules, and no switch "
+    "of it changes that",
+    "reservation-kept": "not yet: the same",
     "runners-agree": "the model is one, and in lockstep the reference runs as one runner",
     "window-exact": _OF_A_CALL,
     "row-range-exact": _OF_A_CALL,
@@ -120,6 +127,9 @@ WHY_NO_ABLATION: dict[str, str] = {
     "victim-budget-charged-twice": _OF_QUEUE,
     "skips-behind-victim": _OF_QUEUE,
     "admits-one-a-pass": _OF_QUEUE,
+    "resumed-not-reserved": "whether a rule is asked for whom is code; what it says is "
+    "scheduling.reservation-leaves-the-shift, with not-reserved",
+    "not-reserved-before-others": "the same",
 }
 """Why no variant of a proof changes what a switch changes."""
 

@@ -121,4 +121,12 @@ TESTS: dict[str, tuple[str, ...]] = {
         "monitor.test_loop_budget::test_a_running_request_that_is_passed_over",
         "monitor.test_loop_budget::test_tokens_of_a_victim_come_back_to_those_behind",
     ),
+    "threshold-kept": (
+        "monitor.test_loop_chunks::test_a_chunk_is_no_longer_than_the_threshold",
+        "monitor.test_loop_chunks::test_a_whole_item_may_be_longer_than_the_threshold",
+    ),
+    "reservation-kept": (
+        "monitor.test_loop_chunks::test_a_chunk_leaves_what_the_modules_read",
+        "monitor.test_loop_chunks::test_nothing_is_asked_where_no_shorter_chunk_could_run",
+    ),
 }

@@ -83,6 +83,8 @@ _OF_CLAIM: Mapping[str, _Code | None] = {
     "no-stall": _TRY,
     "work-conserving": _SCHEDULE,
     "pass-uses-budget": _SCHEDULE,
+    "threshold-kept": _SCHEDULE,
+    "reservation-kept": _SCHEDULE,
     "no-thrash": _SCHEDULE,
     "payload-available": _SCHEDULE,
     "no-idle-references": _SCHEDULE,

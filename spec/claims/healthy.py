@@ -64,5 +64,10 @@ HEALTHY: dict[str, str] = {
     "prefill. The shortest of these is asked for, and where a victim's tokens may have come back "
     "after a request's turn, they count as used; who is not admitted behind one that lacks tokens "
     "or KV blocks, or in a pass that had to preempt, is let pass",
+    "threshold-kept": "one that lets a prefill run freely while nobody else is there, as 0.33.0 "
+    "does; one that runs on to the end of a whole item longer than the threshold; one that pads a "
+    "decode with drafts: all are let pass",
+    "reservation-kept": "one that runs an unreserved chunk where a reserved one would be empty, or "
+    "would split a whole item or end inside a block: let pass",
 }
 """By the id of a claim on runs: the healthy engine that comes closest to breaking it."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, not_, or_
+from spec.algebra import BoolTerm, IntTerm, and_, eq, iff, implies, max_, not_, or_
 from spec.claims.register import states
 from spec.rules import geometry
 
@@ -284,3 +284,40 @@ def pass_uses_budget(num_tokens: IntTerm, least: IntTerm, lacks: BoolTerm) -> Bo
         lacks: whether a sequence slot, KV blocks, encoder room or encoder budget was used up.
     """
     return or_(lacks, num_tokens >= least)
+
+
+@states("threshold-kept")
+def threshold_kept(
+    num_tokens: IntTerm,
+    known: IntTerm,
+    threshold: IntTerm,
+    whole_item: IntTerm,
+    has_others: BoolTerm,
+) -> BoolTerm:
+    """While others run or wait, no chunk of a long prefill is longer than the threshold, unless it
+    ends with a whole item on which it starts.
+
+    Asked where there is a threshold.
+
+    Args:
+        num_tokens: what the pass runs of the request.
+        known: its known tokens that are not computed: the prefill is long if these are more than
+            the threshold.
+        threshold: on long prefills.
+        whole_item: tokens up to the end of such an item; 0 where there is none.
+        has_others: whether another request ran or waited when the pass began.
+    """
+    return implies(and_(has_others, known > threshold), num_tokens <= max_(threshold, whole_item))
+
+
+@states("reservation-kept")
+def reservation_kept(left: IntTerm, shift: IntTerm, has_shorter: BoolTerm) -> BoolTerm:
+    """A chunk that does not finish a prefill leaves as many of its tokens as the drafter's modules
+    read ahead, or no shorter chunk could run.
+
+    Args:
+        left: known tokens behind the chunk.
+        shift: how far past the chunk the scheduler looks for the modules.
+        has_shorter: whether a shorter chunk, of a token at least, leaves enough.
+    """
+    return implies(and_(left > 0, has_shorter), left >= shift)

@@ -508,6 +508,26 @@ CLAIMS: tuple[Claim, ...] = (
             ),
         ),
     ),
+    Claim(
+        id="threshold-kept",
+        kind="progress",
+        sentence=sentence_of(statements.threshold_kept),
+        why="the threshold is there so that a long prompt takes no tokens from short ones",
+        not_expected="with an adaptive threshold, which grows with the share of each request",
+        assumptions=("budgets-fixed",),
+        on_runs=OnRuns(witnesses.SHORT_CHUNKS, ("threshold-exceeded-by-one",)),
+    ),
+    Claim(
+        id="reservation-kept",
+        kind="progress",
+        sentence=sentence_of(statements.reservation_kept),
+        why="a module that finds no known token drafts from a sampled one, and its KV stays wrong",
+        not_expected="in releases before 0.28.0, which have no drafter of several modules",
+        assumptions=("budgets-fixed",),
+        on_runs=OnRuns(
+            witnesses.LAST_CHUNK, ("resumed-not-reserved", "not-reserved-before-others")
+        ),
+    ),
 )
 
 

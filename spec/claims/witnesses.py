@@ -78,3 +78,9 @@ SHORT_CHUNKS = Scenario(
     ),
 )
 """Two requests that get all that a threshold allows, in passes that have tokens left."""
+
+LAST_CHUNK = Scenario(
+    _config(4, 8, scheduler_lookahead=2, gather_lookahead=1, num_speculative_tokens=2),
+    (ScenarioRequest(5, (Feature(0, 4, "A"),), max_tokens=2),),
+)
+"""A prefill one token longer than a pass: all but two of its tokens run first."""

@@ -13,6 +13,7 @@ from collections import Counter
 from spec.history.history import History
 from spec.history.log import FindingLog
 from spec.monitor.counts.counts import CountsMonitor
+from spec.monitor.progress.chunks import ChunksMonitor
 from spec.monitor.progress.progress import ProgressMonitor
 from spec.monitor.residency.book import BookMonitor
 from spec.monitor.residency.lifetime import LifetimeMonitor
@@ -45,6 +46,7 @@ class LoopMonitor:
         self._book = BookMonitor(self._history, self._log)
         self._lifetime = LifetimeMonitor(self._history, self._log)
         self._counts = CountsMonitor(scenario, self._history, self._log)
+        self._chunks = ChunksMonitor(scenario.config, self._history, self._log)
         self._progress = ProgressMonitor(scenario)
 
     @property
@@ -82,6 +84,7 @@ class LoopMonitor:
             self._book.observe(step)
             self._lifetime.observe(step)
             self._counts.observe(step)
+            self._chunks.observe(step)
         return self._log.take() + self._progress.observe(step)
 
     def finish(self, ending: Ending) -> tuple[LoopFinding, ...]:

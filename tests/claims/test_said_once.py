@@ -217,6 +217,20 @@ BREAKS = (
         lambda num_tokens, least, lacks: num_tokens > least,
         witnesses.SHORT_CHUNKS,
     ),
+    Break(
+        "threshold-kept",
+        "threshold_kept",
+        lambda num_tokens, known, threshold, whole_item, has_others: implies(
+            and_(has_others, known > threshold), num_tokens < threshold
+        ),
+        witnesses.SHORT_CHUNKS,
+    ),
+    Break(
+        "reservation-kept",
+        "reservation_kept",
+        lambda left, shift, has_shorter: implies(left > 0, left > shift),
+        witnesses.LAST_CHUNK,
+    ),
 )
 THEOREMS: dict[str, Obligation] = {
     obligation.name: obligation

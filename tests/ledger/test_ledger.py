@@ -43,7 +43,7 @@ CLAIMS = {
     "payload-available", "item-whole", "need-agrees", "rows-exact", "mask-exact", "window-exact",
     "row-range-exact", "boundary-used-when-resident", "runners-agree", "slots-conserved",
     "no-idle-references", "no-error", "no-stall", "no-thrash", "work-conserving", "released",
-    "book-exact", "counts-agree", "pass-uses-budget",
+    "book-exact", "counts-agree", "pass-uses-budget", "threshold-kept", "reservation-kept",
 }  # fmt: skip
 """What the project promises to settle."""
 

@@ -69,6 +69,8 @@ def test_what_can_be_reached_is_preferred_to_what_is_smaller() -> None:
         ("crowds", {"usurpers", "priority", "few KV blocks"}),
         ("failing prefixes", {"prefix hits", "failed loads"}),
         ("aborts while paused", {"streaming", "aborts", "few sequences"}),
+        ("late closes", {"streaming"}),
+        ("last chunks", {"drafter", "wide shift", "few KV blocks"}),
     ],
 )
 def test_a_family_has_all_that_it_takes(trait: Trait, implied: set[Trait]) -> None:

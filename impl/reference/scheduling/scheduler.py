@@ -116,11 +116,15 @@ class Scheduler:
             )
         else:
             chunk = Chunk(num_tokens)
-        if chunk.num_tokens > 0 and self.config.scheduler_lookahead > 1:
+        if chunk.num_tokens > 0 and self._reserves(request):
             chunk.num_tokens = self.chunk_ends.reserved(
                 request, num_computed_tokens, chunk.num_tokens
             )
         return chunk
+
+    def _reserves(self, request: SchedulerRequest) -> bool:
+        """Whether a chunk of the request leaves tokens for the drafter's modules."""
+        return self.config.scheduler_lookahead > 1
 
     def _preempt_until_it_fits(self, request: SchedulerRequest, end: int, now: Pass) -> bool:
         """Get KV blocks for a running request from those that come last; whether it still runs."""

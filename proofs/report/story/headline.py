@@ -52,6 +52,8 @@ def headline(finding: LoopFinding, timeline: Timeline) -> str:
             )
         case "pass-uses-budget":
             return f"{_subject(finding, timeline)} could run more, and the pass has it left: {why}"
+        case "threshold-kept" | "reservation-kept":
+            return f"{_subject(finding, timeline)} runs too many tokens at once: {why}"
     pattern = _ABOUT_ITEM.get(finding.claim)
     if (finding.request, finding.feature) in row.passed_over:
         if finding.claim == "need-agrees":

@@ -321,6 +321,8 @@ _WORDS = {
     "worker-bounded": "more rows on the worker than the cache has",
     "work-conserving": "could run, and is held up",
     "pass-uses-budget": "could run more in this pass",
+    "threshold-kept": "runs more than the threshold",
+    "reservation-kept": "leaves too little of the prefill",
     "released": "has ended, and still holds a reference",
     "no-idle-references": "does not run, and still holds a reference",
 }

@@ -50,6 +50,10 @@ class Prompts:
             end = feature.end
         most_tail = frame.reach if "tails" in frame.traits else frame.scale.most_text
         length = max(1, end + choose.integer(0, most_tail))
+        if "last chunks" in frame.traits and choose.chance(70):
+            # Behind full chunks, fewer tokens are left than the modules read.
+            left = choose.integer(1, max(1, frame.scheduler_lookahead - 1))
+            length += (left - start - length) % frame.chunk
         return Turn(length, tuple(placed), self._contents(placed))
 
     def _encoder_decoder_turn(self) -> Turn:
@@ -77,7 +81,8 @@ class Prompts:
             length = min(max(1, length), longest)
         else:
             length = choose.integer(min(frame.scale.least_length, longest), longest)
-        mask = self._mask(length) if "masks" in frame.traits and choose.chance(70) else None
+        often = 100 if "scheduler-looks-as-far" in frame.breaks else 70
+        mask = self._mask(length) if "masks" in frame.traits and choose.chance(often) else None
         identifier = _name(self._num_items)
         self._num_items += 1
         return Feature(0, length, identifier, mask)
@@ -99,7 +104,7 @@ class Prompts:
         choose, frame = self._choose, self._frame
         if "crowds" in frame.traits and not end:
             return choose.integer(0, 1)
-        if "scheduler-looks-as-far" in frame.breaks and item.is_embed and choose.chance(70):
+        if "scheduler-looks-as-far" in frame.breaks and item.is_embed and choose.chance(85):
             # A chunk ends before the item's first row: the drafter reads it, nobody looked for it.
             offset = frame.chunk * choose.integer(1, 3) - start - item.is_embed.index(True)
             if offset >= end:
@@ -134,7 +139,10 @@ _NEEDED_TO_BREAK: dict[Assumption, frozenset[Trait]] = {
 
 
 def build_scenario(
-    choose: Choose, scale: Scale = SMALL, breaks: frozenset[Assumption] = frozenset()
+    choose: Choose,
+    scale: Scale = SMALL,
+    breaks: frozenset[Assumption] = frozenset(),
+    wanted: frozenset[Trait] = frozenset(),
 ) -> Scenario:
     """A legal scenario.
 
@@ -142,8 +150,11 @@ def build_scenario(
         choose: where the choices come from.
         scale: how large things get.
         breaks: assumptions that the scenario may break.
+        wanted: traits that it must have.
     """
-    needed = frozenset(trait for assumption in breaks for trait in _NEEDED_TO_BREAK[assumption])
+    needed = wanted | frozenset(
+        trait for assumption in breaks for trait in _NEEDED_TO_BREAK[assumption]
+    )
     frame = draw_frame(choose, draw_traits(choose, needed), scale, breaks)
     prompts = Prompts(choose, frame)
     most = scale.many_requests if "many requests" in frame.traits else (1, scale.few_requests)
@@ -292,7 +303,7 @@ def _draw_config(choose: Choose, frame: Frame, requests: Sequence[ScenarioReques
     alone = [-(-(r.most_tokens + frame.num_drafts) // frame.block_size) for r in requests]
     in_flight = (frame.async_depth + 1) * (1 + frame.num_drafts)
     num_kv_blocks = sum(blocks + -(-in_flight // frame.block_size) for blocks in alone)
-    if "usurpers" in traits:
+    if traits & {"usurpers", "last chunks"}:
         num_kv_blocks = max(alone) + choose.integer(0, 2)
     elif "few KV blocks" in traits:
         num_kv_blocks = _between(choose, max(alone), sum(alone))

@@ -13,7 +13,7 @@ from random import Random
 
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import SeededChoices
-from proofs.search.runs.frame import LARGE, SMALL, Assumption
+from proofs.search.runs.frame import LARGE, SMALL, Assumption, Trait
 from proofs.search.runs.results import LoopCheckSettings, Mode
 from spec.record.scenario import Scenario
 
@@ -24,6 +24,9 @@ _BREAKING: Mapping[int, Assumption] = {
     19: "scheduler-looks-as-far",
 }
 """Of each so many draws, those that break an assumption."""
+
+_WITH: Mapping[int, Trait] = {8: "last chunks", 13: "last chunks", 17: "late closes"}
+"""Of each so many draws, those with a trait on request."""
 
 _JUDGED_WITHOUT: Mapping[Assumption, frozenset[str] | None] = {
     # The other rows are refused; what is left must be as sound as ever, under every claim.
@@ -74,5 +77,7 @@ def _draw(settings: LoopCheckSettings, number: int) -> Drawn:
         return Drawn(build_scenario(choices, LARGE))
     broken = _BREAKING.get(number % _ROUND)
     if broken is None:
-        return Drawn(build_scenario(choices))
+        trait = _WITH.get(number % _ROUND)
+        wanted = frozenset() if trait is None else frozenset({trait})
+        return Drawn(build_scenario(choices, SMALL, frozenset(), wanted))
     return Drawn(build_scenario(choices, SMALL, frozenset({broken})), _JUDGED_WITHOUT[broken])

@@ -32,7 +32,6 @@ Trait: TypeAlias = Literal[
     "large KV blocks",
     "prefix hits",
     "streaming",
-    "late closes",
     "aborts",
     "resets",
     "failed loads",
@@ -41,6 +40,8 @@ Trait: TypeAlias = Literal[
     "crowds",
     "failing prefixes",
     "aborts while paused",
+    "late closes",
+    "last chunks",
 ]
 """``wide shift``: a scheduler's shift above the gather's look-ahead. ``usurpers``: later requests
 come first, so that victims were scheduled in the same pass. ``tails``: the prompt ends within the
@@ -50,7 +51,8 @@ shift of its last item. ``churn``: many requests share a few items that the cach
 budget, as with a cache manager of one's own; else as a vLLM derives them. ``crowds``: victims of
 the same pass hold items, and somebody behind them needs tokens. ``failing prefixes``: KV of a
 prefix is lost in the pass that loads it, over an item. ``aborts while paused``: sessions between
-two inputs are aborted while others wait for a sequence.
+two inputs are aborted while others wait for a sequence. ``last chunks``: full chunks leave less of
+a prefill than the drafter's modules read, also where a preempted request starts again.
 """
 
 _PERCENT: dict[Trait, int] = {
@@ -78,7 +80,6 @@ _PERCENT: dict[Trait, int] = {
     "large KV blocks": 25,
     "prefix hits": 25,
     "streaming": 20,
-    "late closes": 8,
     "aborts": 12,
     "resets": 8,
     "failed loads": 15,
@@ -90,6 +91,9 @@ _PERCENT: dict[Trait, int] = {
 }
 
 ALL_TRAITS: tuple[Trait, ...] = get_args(Trait)
+
+ON_REQUEST: tuple[Trait, ...] = tuple(trait for trait in ALL_TRAITS if trait not in _PERCENT)
+"""Traits that no chance brings, but whoever draws asks for: none of the others depend on them."""
 
 _EXCLUDED_BY: tuple[tuple[Trait, tuple[Trait, ...]], ...] = (
     (
@@ -106,6 +110,7 @@ _EXCLUDED_BY: tuple[tuple[Trait, tuple[Trait, ...]], ...] = (
             "failed loads",
             "failing prefixes",
             "aborts while paused",
+            "last chunks",
         ),
     ),
     ("whole items", ("alignment",)),
@@ -120,7 +125,7 @@ def draw_traits(choose: Choose, needed: frozenset[Trait] = frozenset()) -> froze
         choose: where the choices come from.
         needed: traits that it must have, apart from ``encoder-decoder`` and what goes with it.
     """
-    traits = {trait for trait in ALL_TRAITS if choose.chance(_PERCENT[trait])}
+    traits = {trait for trait in ALL_TRAITS if trait in _PERCENT and choose.chance(_PERCENT[trait])}
     if needed:
         traits |= needed
         traits.discard("encoder-decoder")
@@ -132,6 +137,10 @@ def draw_traits(choose: Choose, needed: frozenset[Trait] = frozenset()) -> froze
         traits |= {"usurpers"}
     if "failing prefixes" in traits:
         traits |= {"prefix hits", "failed loads"}
+    if "late closes" in traits:
+        traits |= {"streaming"}
+    if "last chunks" in traits:
+        traits |= {"drafter", "wide shift", "few KV blocks", "many requests"}
     if "aborts while paused" in traits:
         traits |= {"streaming", "aborts", "few sequences", "many requests"}
     if "usurpers" in traits:
@@ -286,9 +295,10 @@ def _draw_drafter(
         return 0, 0, 0
     look_ahead = choose.integer(2, 3) if "wide look-ahead" in traits else 1
     if "scheduler-looks-as-far" in breaks:
-        if choose.chance(80):
+        if choose.chance(90):
             look_ahead = 1  # So much real runners read: for a drafter that is a model of its own.
         shift = choose.integer(0, look_ahead - 1)
     else:
-        shift = choose.integer(look_ahead, 3) if "wide shift" in traits else look_ahead
+        least = max(2, look_ahead) if "last chunks" in traits else look_ahead
+        shift = choose.integer(least, 3) if "wide shift" in traits else look_ahead
     return shift, look_ahead, choose.integer(max(1, shift), 3)

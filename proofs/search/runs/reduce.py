@@ -512,6 +512,20 @@ def _smaller_together(scenario: Scenario) -> Iterator[Scenario]:
             for blocks in (1, 2):
                 fewer_blocks = replace(config, num_kv_blocks=config.num_kv_blocks - blocks)
                 yield replace(scenario, config=fewer_blocks, requests=requests)
+    yield from _without_a_pass(scenario)
+
+
+def _without_a_pass(scenario: Scenario) -> Iterator[Scenario]:
+    """The tokens of a pass less of one prompt, with their KV blocks: the others fall as before."""
+    config = scenario.config
+    fewer = config.max_num_batched_tokens
+    blocks = -(-fewer // config.block_size)
+    for index, request in enumerate(scenario.requests):
+        if request.num_prompt_tokens > fewer:
+            shorter = replace(request, num_prompt_tokens=request.num_prompt_tokens - fewer)
+            requests = (*scenario.requests[:index], shorter, *scenario.requests[index + 1 :])
+            fitted = replace(config, num_kv_blocks=config.num_kv_blocks - blocks)
+            yield replace(scenario, config=fitted, requests=requests)
 
 
 def _without_an_item_and_its_room(scenario: Scenario) -> Iterator[Scenario]:

@@ -8,7 +8,7 @@ from hypothesis.strategies import DrawFn
 from proofs.describe.shape import has_derived_sizes
 from proofs.search.runs.build import build_scenario
 from proofs.search.runs.choices import DrawnChoices
-from proofs.search.runs.frame import LARGE, SMALL, Assumption
+from proofs.search.runs.frame import LARGE, ON_REQUEST, SMALL, Assumption
 from spec.record.scenario import Scenario
 
 
@@ -19,7 +19,9 @@ def scenarios(draw: DrawFn, breaks: frozenset[Assumption] = frozenset()) -> Scen
     Args:
         breaks: assumptions that the scenario may break; none by default.
     """
-    return build_scenario(DrawnChoices(draw), SMALL, breaks)
+    choices = DrawnChoices(draw)
+    wanted = frozenset({choices.pick(ON_REQUEST)} if choices.chance(12) else ())
+    return build_scenario(choices, SMALL, breaks, wanted)
 
 
 @st.composite

@@ -14,6 +14,7 @@ from proofs.smt.theorem import Group, changed, theorem, without
 from proofs.smt.vocabulary import Vocabulary, integers
 from proofs.theorems.guards.scene import FEATURES_NOT_EMPTY
 from spec.algebra import and_, eq, iff, implies, ite, min_, not_, or_
+from spec.claims.predicates import reservation_kept, threshold_kept
 from spec.rules import chunk_ends, encoder_inputs, turn
 from spec.rules.geometry import meets
 from spec.rules.releases import Shifts
@@ -173,7 +174,7 @@ def _too_short_reads_past_the_known(v: Vocabulary, more: int = 0) -> Formula:
 
 @theorem(
     GROUP,
-    claim="no-stall",
+    claim="reservation-kept",
     sentence="after the reservation the rest of the prefill is nothing or at least the shift, "
     "unless only a chunk without a token would leave so much: then the chunk stays as it was",
     witness={"start": 0, "num_tokens": 4, "num_known_tokens": 5, "scheduler_lookahead": 2},
@@ -190,9 +191,32 @@ def _reservation_leaves_the_shift(v: Vocabulary, reserves: bool = True) -> Formu
         {},
         and_(
             chunk <= num_tokens,
-            or_(left <= 0, left >= shift, and_(eq(chunk, num_tokens), num_known - shift <= start)),
+            reservation_kept(left, shift, num_known - shift > start),
+            or_(left <= 0, left >= shift, eq(chunk, num_tokens)),
         ),
         and_(start >= 0, num_tokens >= 1, num_known >= 0, shift >= 0),
+    )
+
+
+@theorem(
+    GROUP,
+    claim="threshold-kept",
+    sentence="the threshold leaves a chunk no longer than it is, and shortens no other",
+    witness={"wanted": 5, "threshold": 3, "others": True},
+    ablations=(changed("threshold-exceeded-by-one", more=1),),
+)
+def _threshold_limits_long_prefills(v: Vocabulary, more: int = 0) -> Formula:
+    wanted, threshold = integers(v, "wanted threshold")
+    chunk = chunk_ends.limited_by_threshold(wanted, threshold + more)
+    return Formula(
+        {},
+        and_(
+            implies(
+                threshold > 0, threshold_kept(chunk, wanted, threshold, 0, v.boolean("others"))
+            ),
+            or_(eq(chunk, wanted), and_(threshold > 0, eq(chunk, threshold), wanted > threshold)),
+        ),
+        and_(wanted >= 0, threshold >= 0),
     )
 
 
