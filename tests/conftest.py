@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
@@ -112,6 +114,31 @@ def drawn(strategy: SearchStrategy[Case], count: int) -> list[Case]:
     return list(cases)
 
 
+class Draws:
+    """What was drawn, kept for all processes of a run: drawing costs more than most checks.
+
+    Args:
+        folder: of this run, and of no other.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[str, list[Case]] = {}
+
+    def __call__(self, strategy: SearchStrategy[Case], count: int) -> list[Case]:
+        """:func:`drawn`, once for each strategy of cases and count."""
+        name = f"{strategy!r} {count}"
+        if name not in self._kept:
+            file = self._folder / f"{name}.pickle"
+            if not file.exists():
+                self._folder.mkdir(exist_ok=True)
+                own = file.with_suffix(f".{os.getpid()}")
+                own.write_bytes(pickle.dumps(drawn(strategy, count)))
+                own.replace(file)
+            self._kept[name] = pickle.loads(file.read_bytes())
+        return list(self._kept[name])
+
+
 def findings_of(target: FunctionTarget, case: Case) -> tuple[Finding, ...]:
     """Findings on all parts of the target that the case concerns."""
     match case:
@@ -204,28 +231,31 @@ def findings_of_fixture() -> FindingsOf:
     return findings_of
 
 
+@pytest.fixture(scope="session")
+def folder_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this run share, and no other run has."""
+    base = tmp_path_factory.getbasetemp()
+    # A process of several has a folder in that of the run.
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session", name="drawn")
-def drawn_fixture() -> Callable[[SearchStrategy[Case], int], list[Case]]:
+def drawn_fixture(folder_of_this_run: Path) -> Draws:
     """:func:`drawn` for tests, which cannot import this module."""
-    return drawn
+    return Draws(folder_of_this_run / "draws")
 
 
 @pytest.fixture
-def cache_of_this_run(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Give commands a cache folder that all processes of this run share, and no other run has.
+def cache_of_this_run(folder_of_this_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give commands a cache folder of this run.
 
     What one test settled about a text is not asked again by another about the same text.
     """
-    base = tmp_path_factory.getbasetemp()
-    # A process of several has a folder in that of the run.
-    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    monkeypatch.setenv("XDG_CACHE_HOME", str(run / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder_of_this_run / "cache"))
 
 
 @pytest.fixture(scope="session")
-def case_pool() -> tuple[Case, ...]:
+def case_pool(drawn: Draws) -> tuple[Case, ...]:
     """A fixed pool: witnesses, directed cases and draws of every strategy."""
     pool = [claim.witness for claim in FUNCTION_CLAIMS.values()] + _directed_cases()
     for strategy, count in (

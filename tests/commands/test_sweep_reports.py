@@ -30,11 +30,10 @@ NEEDED = f"{MISSES},{FAULT}"
 """What shows the recorded scenario of the fault: the item is missing, and the miss raises."""
 
 
-@pytest.fixture
-def one_recorded(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def one_recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the one recorded fault."""
-    folder = tmp_path / "recorded"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("recorded")
     index = json.loads((DEFAULT_FOLDER / INDEX).read_text())
     (one,) = (fault for fault in index["faults"] if fault["name"] == FAULT)
     (folder / INDEX).write_text(json.dumps({"schema": 1, "faults": [one]}))
@@ -68,6 +67,18 @@ def sweep(
 def pages(folder: Path) -> list[str]:
     """The places of the pages."""
     return sorted(p.parent.relative_to(folder).as_posix() for p in folder.rglob("report.html"))
+
+
+@pytest.fixture(scope="module")
+def searched(
+    one_recorded: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Result, dict[str, str]]:
+    """A search of one release with the fault, and the files that it wrote."""
+    folder = tmp_path_factory.mktemp("searched")
+    words = ("--examples", 40, "--json", folder / "kept.json", "--junit", folder / "j.xml")
+    with pytest.MonkeyPatch.context() as patch:
+        done = sweep(patch, one_recorded, {"0.24.0": FAULT}, *words)
+    return done, {file.name: file.read_text() for file in folder.iterdir()}
 
 
 def test_a_fault_that_came_back_has_a_page(
@@ -127,26 +138,32 @@ def test_each_release_has_its_pages_and_one_lists_all(
 
 
 def test_what_does_not_show_again_is_said(
-    monkeypatch: pytest.MonkeyPatch, one_recorded: Path, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    one_recorded: Path,
+    searched: tuple[Result, dict[str, str]],
+    tmp_path: Path,
 ) -> None:
     """Wrong: a page less than the table has violations, in silence."""
     file = tmp_path / "kept.json"
     words = ("--examples", 40, "--json", file)
-    first = sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
+    first, files = searched
     assert first.exit_code == 1, first.output
+    file.write_text(files["kept.json"])
     fixed = sweep(monkeypatch, one_recorded, {"0.24.0": ""}, *words, "--report", tmp_path / "out")
     assert "no report on boundary-miss-tolerated: it did not show again" in fixed.output
     assert fixed.exit_code == 5, fixed.output
 
 
 def test_another_violation_does_not_pass_for_the_one_that_was_found(
-    monkeypatch: pytest.MonkeyPatch, one_recorded: Path, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    one_recorded: Path,
+    searched: tuple[Result, dict[str, str]],
+    tmp_path: Path,
 ) -> None:
     """Wrong: a run that is not deterministic has a page under the name of another fault."""
     file, folder = tmp_path / "kept.json", tmp_path / "out"
     words = ("--examples", 40, "--json", file)
-    sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
-    kept = json.loads(file.read_text())
+    kept = json.loads(searched[1]["kept.json"])
     found = [violation for entry in kept["targets"] for violation in entry["violations"]]
     for violation in found:
         violation["fingerprint"], violation["mechanism"] = "0" * 12, "in another way"
@@ -174,15 +191,12 @@ def test_stopping_early_keeps_what_is_done(
 
 
 def test_a_searched_claim_is_told_to_build_servers(
-    monkeypatch: pytest.MonkeyPatch, one_recorded: Path, tmp_path: Path
+    searched: tuple[Result, dict[str, str]],
 ) -> None:
     """Wrong: a build server that is green whatever the search found."""
-    junit = tmp_path / "j.xml"
-    words = ("--examples", 40, "--junit", junit)
-    sweep(monkeypatch, one_recorded, {"0.24.0": FAULT}, *words)
     failed = {
         (case.get("classname"), case.get("name"))
-        for case in ElementTree.parse(junit).iter("testcase")
+        for case in ElementTree.fromstring(searched[1]["j.xml"]).iter("testcase")
         if case.find("failure") is not None
     }
     assert ("boundary-miss-tolerated", "V1 sync") in failed

@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import nightly
-from tests.support.nightly import LEFT, asks_all, sampled, summary, table
+from tests.support.nightly import LEFT, asks_all, fewer, sampled, summary, table
 
 ROOT = Path(__file__).parents[2]
-ASKING = {asks_all.__name__, sampled.__name__}
+ASKING = {asks_all.__name__, sampled.__name__, fewer.__name__}
 NAME = next(iter(LEFT))
 
 
@@ -61,6 +62,7 @@ def test_a_sample_holds_each_kind_and_a_nightly_run_all(monkeypatch: pytest.Monk
         monkeypatch.setattr(nightly, "is_nightly", partial(bool, is_nightly))
         assert sampled(NAME, cases, lambda case: case[0]) == expected
         assert asks_all(NAME) == is_nightly
+        assert fewer(NAME) == settings.default.max_examples // (1 if is_nightly else 4)
 
 
 def test_the_end_of_a_run_says_what_it_left(monkeypatch: pytest.MonkeyPatch) -> None:

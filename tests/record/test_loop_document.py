@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impl.target import Runner
@@ -39,6 +39,7 @@ from spec.record.itf import VARIABLES, to_itf
 from spec.record.run_findings import LoopFinding
 from spec.record.scenario import Continuation, Scenario, ScenarioRequest
 from spec.record.steps import PassSeen, Trace, UpdateSeen, WorkerSeen
+from tests.support.nightly import fewer
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 WORDS = st.text(max_size=20)
@@ -108,7 +109,13 @@ def test_what_is_written_is_read_back(
     document = loads(text)
     assert isinstance(document, TraceDocument)
     assert (document.trace, document.findings) == (trace, tuple(findings))
-    VALIDATOR.validate(json.loads(text))
+
+
+@settings(max_examples=fewer("runs laid against their schema"))
+@given(scenarios(), RUNNERS)
+def test_runs_fit_the_schema(scenario: Scenario, runner: Runner) -> None:
+    """Wrong: a run whose file other tools refuse by the published schema."""
+    VALIDATOR.validate(json.loads(dumps_trace(run(scenario, runner), [A_FINDING])))
 
 
 def test_a_run_with_tensors_is_read_back() -> None:

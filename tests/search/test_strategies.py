@@ -30,15 +30,16 @@ from spec.record.feature import Feature
 Draw = Callable[[SearchStrategy[Case], int], list[Case]]
 
 ALL = {
-    "gather": strategies.gather_cases(),
-    "free": strategies.free_cases(),
-    "free, features in the prompt": strategies.free_cases(features_in_prompt=True),
-    "book": strategies.book_cases(),
-    "book of unlike contents": strategies.book_cases(content_is_hashed=False),
-    "encoder-decoder book": strategies.encoder_decoder_book_cases(),
-    "window": strategies.window_cases(),
-    "row range": strategies.row_range_cases(),
+    "gather": (strategies.gather_cases(), 800),
+    "free": (strategies.free_cases(), 400),
+    "free, features in the prompt": (strategies.free_cases(features_in_prompt=True), 300),
+    "book": (strategies.book_cases(), 600),
+    "book of unlike contents": (strategies.book_cases(content_is_hashed=False), 300),
+    "encoder-decoder book": (strategies.encoder_decoder_book_cases(), 300),
+    "window": (strategies.window_cases(), 400),
+    "row range": (strategies.row_range_cases(), 300),
 }
+"""Every strategy, and how many cases of it are looked at."""
 
 
 def _tally(cases: Iterable[Case], happens: Callable[[Case], Iterable[str]]) -> Counter[str]:
@@ -53,7 +54,7 @@ def _require(floors: dict[str, int], seen: Counter[str]) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_every_drawn_case_is_valid(name: str, drawn: Draw) -> None:
     """Wrong: a case that no engine could have produced, so that its findings mean nothing."""
-    cases = drawn(ALL[name], 300)
+    cases = drawn(*ALL[name])
     assert len(cases) >= 80
     for case in cases:
         case.validate()
@@ -116,7 +117,7 @@ def _layout_events(features: tuple[Feature, ...]) -> Iterable[str]:
 
 def test_gather_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: a guard that is off by one is seldom or never put to the test."""
-    seen = _tally(drawn(strategies.gather_cases(), 800), _gather_events)
+    seen = _tally(drawn(*ALL["gather"]), _gather_events)
     floors = {
         "boundary miss": 20,
         "resident boundary": 30,
@@ -169,7 +170,7 @@ def _free_events(case: Case) -> Iterable[str]:
 
 def test_free_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: a free that is off by one, or forgets placeholders, passes."""
-    seen = _tally(drawn(strategies.free_cases(), 400), _free_events)
+    seen = _tally(drawn(*ALL["free"]), _free_events)
     floors = {
         "encoder-decoder": 40,
         "decoder-only": 150,
@@ -188,7 +189,7 @@ def test_free_cases_reach_the_edges(drawn: Draw) -> None:
 
 def test_features_in_prompt_keeps_drafts_behind_features(drawn: Draw) -> None:
     """Wrong: a violation that needs features past the prompt is reported without that remark."""
-    cases = drawn(strategies.free_cases(features_in_prompt=True), 300)
+    cases = drawn(*ALL["free, features in the prompt"])
     seen = _tally(cases, _free_events)
     assert not seen["drafts over an end"]
     _require({"drafts in flight": 18, "floor on an end": 50}, seen)
@@ -227,7 +228,7 @@ def _book_events(case: Case) -> Iterable[str]:
 
 def test_book_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: an eviction notice, a shared reference or a full cache is seldom put to the test."""
-    seen = _tally(drawn(strategies.book_cases(), 600), _book_events)
+    seen = _tally(drawn(*ALL["book"]), _book_events)
     floors = {
         "allocated": 200,
         "hit": 150,
@@ -251,14 +252,14 @@ def test_book_cases_reach_the_edges(drawn: Draw) -> None:
 
 def test_book_cases_with_other_contents_meet_the_mismatch(drawn: Draw) -> None:
     """Wrong: the family that breaks hash-is-content never breaks it."""
-    seen = _tally(drawn(strategies.book_cases(content_is_hashed=False), 300), _book_events)
+    seen = _tally(drawn(*ALL["book of unlike contents"]), _book_events)
     _require({"rejected": 25}, seen)
 
 
 def test_encoder_decoder_book_cases_take_once(drawn: Draw) -> None:
     """Wrong: an occurrence taken twice in a row, which no encoder-decoder engine does."""
     answers: Counter[str] = Counter()
-    for case in drawn(strategies.encoder_decoder_book_cases(), 300):
+    for case in drawn(*ALL["encoder-decoder book"]):
         assert isinstance(case, BookCase)
         assert case.is_encoder_decoder
         held: set[tuple[int, int]] = set()
@@ -280,7 +281,7 @@ def test_encoder_decoder_book_cases_take_once(drawn: Draw) -> None:
 def test_window_and_row_range_cases_reach_the_edges(drawn: Draw) -> None:
     """Wrong: empty ranges, empty results and exact edges are not searched."""
     windows: Counter[str] = Counter()
-    for case in drawn(strategies.window_cases(), 400):
+    for case in drawn(*ALL["window"]):
         assert isinstance(case, WindowCase)
         edges = edges_of(case.features)
         windows["start on an edge"] += case.start in edges
@@ -289,7 +290,7 @@ def test_window_and_row_range_cases_reach_the_edges(drawn: Draw) -> None:
         windows["start inside"] += any(f.offset < case.start < f.end for f in case.features)
     _require({"start on an edge": 50, "end on an edge": 50, "start inside": 20}, windows)
     ranges: Counter[str] = Counter()
-    for case in drawn(strategies.row_range_cases(), 300):
+    for case in drawn(*ALL["row range"]):
         assert isinstance(case, RowRangeCase)
         ranges["empty"] += case.start == case.end
         ranges["empty at the start"] += case.start == case.end == 0
@@ -300,7 +301,7 @@ def test_window_and_row_range_cases_reach_the_edges(drawn: Draw) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_smaller_cases_are_what_an_engine_could_see(name: str, drawn: Draw) -> None:
     """Wrong: a reduction that never ends, or one that leaves the domain of its claim."""
-    for case in drawn(ALL[name], 30):
+    for case in drawn(ALL[name][0], 30):
         reduced = reduce_case(case, lambda _: True)
         reduced.validate()
         assert size(reduced) <= size(case)

@@ -47,6 +47,24 @@ LEFT: dict[str, Left] = {
         "every mutant",
         "the record says of each mutant what shows it; one an expression shows that it is read",
     ),
+    "proofs made again": Left(
+        "tests/theorems/test_proofs.py",
+        "one proof of each group made twice: the same answer, resources and counterexample",
+        "every proof made twice",
+        "solvers repeat themselves or do not; it hangs on no single theorem",
+    ),
+    "seeds that find a fault": Left(
+        "tests/search/test_loop_search.py",
+        "two seeds find a fault under one fingerprint",
+        "six seeds do",
+        "a fingerprint that hangs on the draw differs between any two seeds",
+    ),
+    "runs laid against their schema": Left(
+        "tests/record/test_loop_document.py",
+        "the files of 50 drawn runs fit the schema",
+        "those of as many runs as other properties draw",
+        "to check one takes a tenth of a second; all drawn runs are written and read back",
+    ),
     "shapes that show a mutant": Left(
         "tests/source/test_source_mutants.py",
         "a mutant on the shape that is recorded to show it",
@@ -91,6 +109,16 @@ def sampled(
     for case in cases:
         first.setdefault(kind(case), case)
     return list(first.values())
+
+
+def fewer(name: str) -> int:
+    """How many examples this run draws where each is dear: a quarter of its profile's, or all.
+
+    Raises:
+        KeyError: nothing is listed under the name.
+    """
+    drawn: int = settings.default.max_examples
+    return drawn if asks_all(name) else drawn // 4
 
 
 def summary() -> str | None:
