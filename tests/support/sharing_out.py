@@ -33,12 +33,17 @@ _ASKING = (
     "tests/vllm/test_vllm_target.py",
 )
 _LONGEST = (
-    "tests/source/test_source_mutants.py",
     ASK_RELEASES,
-    "tests/source/test_source_runs.py",
-    "tests/source/test_source_scheduling.py",
     "tests/explore/test_explore.py",
     "tests/theorems/test_proofs.py",
+    "tests/search/test_check.py",
+    "tests/source/test_source_releases.py",
+    "tests/house/test_wheel.py",
+    "tests/vllm/test_vllm_adapter.py",
+    "tests/source/test_source_runs.py",
+    "tests/search/test_loop_search.py",
+    "tests/source/test_source_scheduling.py",
+    "tests/source/test_source_mutants.py",
 )
 
 
