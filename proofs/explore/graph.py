@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from proofs.explore.choices import Choice, Choices, accepted_choices
+from proofs.explore.transitions import Transitions
 from spec.model.claims import NO_STALL, NO_THRASH
 from spec.model.judge import Judge
 from spec.model.layout import Layout
-from spec.model.schedule import schedule
 from spec.model.state import ABSENT, FINISHED, LIVE, State
-from spec.model.update import abort, arrive, initial_state, is_due, reset, update
+from spec.model.update import arrive, initial_state, is_due, reset
 
 Node: TypeAlias = tuple[State, bool]
 """A state, and whether the disturbance may still happen. Who may still arrive is in the state."""
@@ -33,6 +33,7 @@ class Graph:
     Attributes:
         nodes: the nodes in the order in which they were found; the first is the beginning.
         depths: passes up to each node.
+        made: every pass, update and abort, as they were made.
         edges: every round.
         transitions: events, passes and updates that were made.
         broken: for each claim that some path breaks, the edge that shows it first.
@@ -43,6 +44,7 @@ class Graph:
 
     nodes: list[Node]
     depths: list[int]
+    made: Transitions
     edges: list[Edge] = field(default_factory=list)
     transitions: int = 0
     broken: dict[int, int] = field(default_factory=dict)
@@ -75,7 +77,8 @@ class _Search:
         self.judge = Judge(layout)
         start: Node = (initial_state(layout), choices.disturbance != "none")
         self.numbers: dict[Node, int] = {start: 0}
-        self.graph = Graph([start], [0], parents=[-1])
+        self.made = Transitions(layout)
+        self.graph = Graph([start], [0], self.made, parents=[-1])
         self.quiet: list[tuple[int, int, int]] = []
 
     def run(self) -> Graph:
@@ -126,7 +129,7 @@ class _Search:
             for request, (status, *_) in enumerate(state.requests):
                 if status in (ABSENT, FINISHED):
                     continue
-                after, error = abort(self.layout, state, request)
+                after, error, _ = self.made.abort(state, request)
                 self.graph.transitions += 1
                 broken = self.judge.judge_event(after, error)
                 choice = Choice(arrivals, request)
@@ -151,7 +154,7 @@ class _Search:
     ) -> None:
         """A pass, and each update that can follow."""
         graph, layout = self.graph, self.layout
-        after, record = schedule(layout, state)
+        after, record, _ = self.made.schedule(state)
         graph.transitions += 1
         broken |= self.judge.judge_pass(state, record, after)
         if record.error is not None:
@@ -173,7 +176,7 @@ class _Search:
                 self.quiet.append((number, self.numbers[node], edge))
             return
         for accepted in accepted_choices(after):
-            updated, changes = update(layout, after, accepted)
+            updated, changes, _ = self.made.update(after, accepted)
             graph.transitions += 1
             updating = broken | self.judge.judge_update(after, changes, updated)
             made = choice._replace(accepted=accepted)
@@ -196,10 +199,9 @@ class _Search:
             for left in sorted({0, min(computed - placeholders, num_known) - 1}):
                 if not 0 <= left < computed - placeholders:
                     continue
-                load = {request: (left,)}
                 # The drafts of the others are rejected: this is about the fall.
                 accepted = (0,) * len(after.in_flight[0])
-                updated, changes = update(self.layout, after, accepted, load)
+                updated, changes, _ = self.made.update(after, accepted, (request, left))
                 self.graph.transitions += 1
                 updating = broken | self.judge.judge_update(after, changes, updated)
                 made = choice._replace(accepted=accepted, load=(request, left))

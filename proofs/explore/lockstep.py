@@ -15,7 +15,6 @@ from proofs.explore.graph import Graph
 from proofs.explore.paths import covering_paths, scenario_of_rounds
 from proofs.explore.rounds import Clock, Round, make_round
 from spec.model.agreement import disagreement
-from spec.model.calls import CallLog
 from spec.model.layout import Layout
 from spec.model.run import ModelStep
 from spec.record.scenario import Scenario
@@ -62,7 +61,6 @@ def walk(
             batches, encoder inputs, notices, outcomes and the worker are compared in any case.
             Slower by a third.
     """
-    log = CallLog(layout) if record_calls else None
     walked = Lockstep()
     cached: dict[int, Round] = {}
     for path in covering_paths(graph):
@@ -74,7 +72,7 @@ def walk(
             made = cached.get(edge)
             if made is None:
                 source, choice, aim = graph.edges[edge]
-                made, made_steps = make_round(layout, graph.nodes[source][0], choice, clock, log)
+                made, made_steps = make_round(graph.made, graph.nodes[source][0], choice, clock)
                 cached[edge] = made
                 expected += made_steps
                 reason = _lost(graph, aim, made_steps)

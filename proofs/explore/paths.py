@@ -9,6 +9,7 @@ from proofs.explore.case import Case
 from proofs.explore.choices import Choice
 from proofs.explore.graph import Graph
 from proofs.explore.rounds import Clock, Round, make_round
+from proofs.explore.transitions import Transitions
 from spec.model.layout import Layout
 from spec.model.update import initial_state
 from spec.record.scenario import FailedLoad, Scenario
@@ -20,10 +21,10 @@ def scenario_of(case: Case, layout: Layout, path: Iterable[Choice]) -> Scenario:
     Args:
         path: choices from the beginning, one for each pass.
     """
-    state, clock = initial_state(layout), Clock()
+    transitions, state, clock = Transitions(layout), initial_state(layout), Clock()
     rounds = []
     for choice in path:
-        made, steps = make_round(layout, state, choice, clock)
+        made, steps = make_round(transitions, state, choice, clock)
         clock.tick(made)
         state = steps[-1].state
         rounds.append(made)

@@ -15,7 +15,6 @@ from itertools import groupby
 from proofs.explore.choices import Choice
 from proofs.explore.graph import Graph
 from proofs.explore.rounds import Begun, Clock, begin_round, update_round
-from spec.model.calls import CallLog
 from spec.model.layout import Layout
 from spec.model.run import ModelStep
 from spec.model.seen import SeenSteps
@@ -57,9 +56,7 @@ class _Relating:
     """A graph while its rounds are laid against the relation."""
 
     def __init__(self, scenario: Scenario, layout: Layout, graph: Graph, moves: Moves) -> None:
-        self._layout = layout
         self._graph = graph
-        self._log = CallLog(layout)
         self._seen = SeenSteps(layout)
         # Nodes that differ only in what may still come from outside share their rounds.
         self._ways: dict[State, _Way] = {graph.nodes[0][0]: _Way(Run(scenario, moves), Clock())}
@@ -88,7 +85,7 @@ class _Relating:
         """Rounds that begin alike."""
         way = self._ways[state].fork()
         first = self._graph.edges[numbers[0]][1]
-        begun = begin_round(self._layout, state, first, way.clock, self._log)
+        begun = begin_round(self._graph.made, state, first, way.clock)
         for step in begun.steps:
             what = self._observe(way, step)
             if what is not None:
@@ -105,7 +102,7 @@ class _Relating:
         _, choice, aim = self._graph.edges[number]
         last = begun.steps[-1]
         if not begun.is_over:
-            last, _ = update_round(self._layout, begun, choice, way.clock, self._log)
+            last, _ = update_round(self._graph.made, begun, choice, way.clock)
             what = self._observe(way, last)
             if what is not None:
                 return what

@@ -6,13 +6,10 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from proofs.explore.choices import Choice
-from spec.model.calls import CallLog, taken
-from spec.model.layout import Layout
+from proofs.explore.transitions import Transitions
 from spec.model.run import ModelEvent, ModelPass, ModelStep, ModelUpdate
-from spec.model.schedule import schedule
 from spec.model.state import DROPPED, LIVE, State
-from spec.model.update import abort, arrive, is_due, reset, update
-from spec.model.working import Working
+from spec.model.update import arrive, is_due, reset
 from spec.record.quick import quick
 from spec.record.steps import Call
 
@@ -82,39 +79,35 @@ class Begun:
     is_over: bool = True
 
 
-def begin_round(
-    layout: Layout, state: State, choice: Choice, clock: Clock, log: CallLog | None = None
-) -> Begun:
+def begin_round(transitions: Transitions, state: State, choice: Choice, clock: Clock) -> Begun:
     """Make the events and the pass of a round; arguments as of :func:`make_round`."""
-    begin = Working if log is None else log.begin
+    layout = transitions.layout
     steps: list[ModelStep] = []
     index = clock.index
     for request in choice.arrivals:
         state = arrive(layout, state, request)
         steps.append(_event(index, "arrival", request, state))
     if choice.abort >= 0:
-        state, error = abort(layout, state, choice.abort, begin)
-        steps.append(_event(index, "abort", choice.abort, state, error, taken(log)))
+        state, error, calls = transitions.abort(state, choice.abort)
+        steps.append(_event(index, "abort", choice.abort, state, error, calls))
         if error is not None:
             return Begun(steps, state)
     if choice.reset:
         state = reset(layout, state)
-        calls = () if log is None else (Call("reset"),)
-        steps.append(_event(index, "reset", -1, state, None, calls))
-    state, record = schedule(layout, state, begin)
-    steps.append(_pass(index, record, state, taken(log)))
+        steps.append(_event(index, "reset", -1, state, None, (Call("reset"),)))
+    state, record, calls = transitions.schedule(state)
+    steps.append(_pass(index, record, state, calls))
     runs = bool(record.scheduled)
     is_over = record.error is not None or not is_due(layout, state, runs)
     return Begun(steps, state, runs, is_over)
 
 
 def update_round(
-    layout: Layout, begun: Begun, choice: Choice, clock: Clock, log: CallLog | None = None
+    transitions: Transitions, begun: Begun, choice: Choice, clock: Clock
 ) -> tuple[ModelUpdate, tuple[tuple[int, int], ...]]:
     """Make the update of a round, and say which drafts it accepts of whom."""
-    begin = Working if log is None else log.begin
     state = begun.state
-    fallen, computed = (-1, 0) if choice.load is None else choice.load
+    fallen = -1 if choice.load is None else choice.load[0]
     answers = tuple(
         (request, accepted)
         for (request, _, num_drafts, _, standing), accepted in zip(
@@ -122,24 +115,22 @@ def update_round(
         )
         if num_drafts and standing != DROPPED and not (request == fallen and standing == LIVE)
     )
-    loads = {} if choice.load is None else {fallen: (computed,)}
-    state, changes = update(layout, state, choice.accepted, loads, begin)
+    state, changes, calls = transitions.update(state, choice.accepted, choice.load)
     oldest = clock.in_flight[0] if clock.in_flight else clock.index
-    return _update(oldest, changes, state, taken(log)), answers
+    return _update(oldest, changes, state, calls), answers
 
 
 def make_round(
-    layout: Layout, state: State, choice: Choice, clock: Clock, log: CallLog | None = None
+    transitions: Transitions, state: State, choice: Choice, clock: Clock
 ) -> tuple[Round, list[ModelStep]]:
     """Make a round from the state in which it begins; the clock stands where it begins, too.
 
     Args:
         clock: numbers of passes.
-        log: keeps the calls of each step; ``None`` leaves them out.
     """
-    begun = begin_round(layout, state, choice, clock, log)
+    begun = begin_round(transitions, state, choice, clock)
     if begun.is_over:
         return Round(choice, len(begun.steps), begun.runs, False, ()), begun.steps
-    last, answers = update_round(layout, begun, choice, clock, log)
+    last, answers = update_round(transitions, begun, choice, clock)
     steps = [*begun.steps, last]
     return Round(choice, len(steps), begun.runs, True, answers), steps

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spec.history.layout import FeatureLayout
+from spec.record.feature import Feature
 from spec.relation.change import changed
 from spec.relation.guards import CORRECT
 from spec.relation.moves import TRANSITIONS
 from spec.relation.runs.book_ledger import Act, Dropped
+from spec.relation.runs.happenings import Applied, Event, Happened, Happenings, Rewound, Scheduled
 from spec.relation.state import Scope, State
 
 Arguments = Mapping[str, int | bool]
@@ -35,6 +37,10 @@ class Taken(NamedTuple):
     before: State
     after: State
     differs: tuple[str, ...]
+
+
+Known: TypeAlias = "dict[tuple[Footing, Happenings], tuple[Footing, tuple[Taken, ...]]]"
+"""Where events lead from a state, and by which transitions."""
 
 
 class Footing:
@@ -92,6 +98,19 @@ class Moves:
 
     def __init__(self) -> None:
         self._footings: dict[Scope, dict[State, Footing]] = {}
+        self._happenings: dict[tuple[Event, ...], Happenings] = {}
+        self._known: dict[tuple[int, int, Feature], Known] = {}
+
+    def happenings(self, events: tuple[Event, ...]) -> Happenings:
+        """The one object of some events."""
+        found = self._happenings.get(events)
+        if found is None:
+            found = self._happenings[events] = Happenings(events)
+        return found
+
+    def known(self, request: int, index: int, feature: Feature) -> Known:
+        """What is known of projections onto a feature of so many runs."""
+        return self._known.setdefault((request, index, feature), {})
 
     def footing(self, scope: Scope, state: State) -> Footing:
         """The one footing of a state."""
@@ -112,6 +131,7 @@ class Projection:
         footing: the state to begin with, and the constants of the run; the position among them is
             chosen anew for each chunk.
         moves: what is known of transitions.
+        known: what is known of projections onto this feature.
 
     Attributes:
         name: the hash h.
@@ -119,15 +139,16 @@ class Projection:
         taken: the transitions since they were last looked at.
     """
 
-    __slots__ = ("feature", "footing", "moves", "name", "own", "request", "taken")
+    __slots__ = ("feature", "footing", "known", "moves", "name", "own", "request", "taken")
 
     def __init__(
-        self, request: int, feature: FeatureLayout, footing: Footing, moves: Moves
+        self, request: int, feature: FeatureLayout, footing: Footing, moves: Moves, known: Known
     ) -> None:
         self.request = request
         self.feature = feature
         self.footing = footing
         self.moves = moves
+        self.known = known
         self.name = feature.identifier
         self.own = request, feature.index
         self.taken: list[Taken] = []
@@ -141,8 +162,47 @@ class Projection:
         """Another one that goes on from here."""
         other = Projection.__new__(Projection)
         other.request, other.feature, other.footing = self.request, self.feature, self.footing
-        other.moves, other.name, other.own, other.taken = self.moves, self.name, self.own, []
+        other.moves, other.known = self.moves, self.known
+        other.name, other.own, other.taken = self.name, self.own, []
         return other
+
+    def follow(self, happenings: Happenings) -> None:
+        """Take the transitions that some events are in this projection."""
+        key = self.footing, happenings
+        found = self.known.get(key)
+        if found is not None:
+            self.footing, taken = found
+            self.taken += taken
+            return
+        earlier = len(self.taken)
+        for event in happenings.events:
+            self._meet(event)
+        self.known[key] = self.footing, tuple(self.taken[earlier:])
+
+    def _meet(self, event: Event) -> None:
+        match event:
+            case Act():
+                self.act(event)
+            case Happened():
+                if event.request in (-1, self.request):
+                    self.take(event.transition, **dict(event.arguments))
+            case Scheduled():
+                if event.request == self.request:
+                    self._schedule(event)
+            case Applied():
+                self.take(
+                    "apply",
+                    received=self.own in event.received,
+                    forgotten=self.request in event.forgotten,
+                    is_announced=self.name in event.announced,
+                    is_encoded=self.name in event.encoded,
+                    is_overtaken=False,
+                )
+            case Rewound():
+                if event.request == self.request:
+                    self.let_all_go(event.act, "rewind", left=event.left)
+                else:
+                    self.act(event.act)
 
     def take(self, transition: str, **arguments: int | bool) -> None:
         """Let a transition happen, whether its guards hold or not."""
@@ -170,15 +230,26 @@ class Projection:
         taken, self.footing = found
         self.taken.append(taken)
 
-    def schedule(self, start: int, num_tokens: int, **arguments: int | bool) -> None:
+    def _schedule(self, event: Scheduled) -> None:
         """A pass schedules the request; look at a position in the window where there is one."""
+        if event.started:
+            if not self.state.trying:
+                self.take("attempt")
+            self.take("begin", progress=event.start)
         scope = self.footing.scope
-        end = start + num_tokens + scope.scheduler_lookahead
-        row = next(iter(self.feature.segments(start, end)), None)
+        end = event.start + event.num_tokens + scope.scheduler_lookahead
+        row = next(iter(self.feature.segments(event.start, end)), None)
         if row is not None and row[0] != scope.position:
             scope = scope._replace(position=row[0])
             self.footing = self.moves.footing(scope, self.footing.state)
-        self.take("advance", num_tokens=num_tokens, **arguments)
+        self.take(
+            "advance",
+            num_tokens=event.num_tokens,
+            num_drafts=event.num_drafts,
+            samples=event.samples,
+            is_stopped=event.stopped_at is not None,
+            stopped_at=0 if event.stopped_at is None else event.stopped_at,
+        )
 
     def act(self, act: Act) -> None:
         """Take the transition that the act is in this projection, if it is any."""

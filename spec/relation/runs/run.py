@@ -27,10 +27,13 @@ from spec.record.steps import (
 )
 from spec.relation.change import changed
 from spec.relation.runs.book_ledger import Act, Ledger
+from spec.relation.runs.happenings import Applied, Event, Happened, Rewound, Scheduled
 from spec.relation.runs.projection import Moves, Projection
 from spec.relation.runs.shown import SHOWN, SHOWN_RUNNING, apart, shown_of
 from spec.relation.runs.whole_items import whole_item_ahead
 from spec.relation.state import Scope, State, initial
+
+_BEGIN_PASS, _RESET = Happened("begin-pass"), Happened("reset")
 
 
 class Run:
@@ -56,12 +59,15 @@ class Run:
         self.projections: dict[tuple[int, int], Projection] = {}
         """The projections so far, by request and feature."""
         self._own: list[list[Projection]] = [[] for _ in scenario.requests]
+        self._events: list[Event] = []
+        """What the step under way did since the projections last followed; none between steps."""
 
     def fork(self) -> Run:
         """Another run that has gone the same way, and goes on by itself."""
         other = Run.__new__(Run)
         # What is not copied here is never changed, or known to both.
         other.__dict__.update(self.__dict__)
+        other._events = []
         other._prompts = self._prompts.fork()
         other._layouts = [list(own) for own in self._layouts]
         other._ledger = self._ledger.fork()
@@ -102,9 +108,11 @@ class Run:
                 self._observe_update(step)
             case "event":
                 self._observe_event(step)
+        self._follow()
         self._compare(step.state)
         if step.kind == "pass":
-            self._take_all("end-pass")
+            for projection in self.projections.values():
+                projection.take("end-pass")
         elif step.kind == "event" or step.continued:
             self._add_projections(step.state)
         return True
@@ -112,20 +120,20 @@ class Run:
     # Passes
 
     def _observe_pass(self, step: PassSeen) -> None:
-        self._take_all("begin-pass")
+        self._events.append(_BEGIN_PASS)
         stops_at: dict[int, int] = {}
         scheduled = {entry.request for entry in step.scheduled}
         stopping = {*step.preempted, *step.rejected}
         for call in step.calls:
             if call.method in ("check_and_update_cache", "can_allocate", "allocate"):
                 feature = self._feature(call.request, call.feature)
-                self._tell(self._ledger.asks(call, feature.identifier, feature.num_rows))
+                self._events.extend(self._ledger.asks(call, feature.identifier, feature.num_rows))
                 if call.method == "can_allocate" and call.answer is False:
                     stops_at[call.request] = feature.offset
             elif call.method in ("free", "free_encoder_input"):
                 waits = call.request not in scheduled and not self._is_running(call.request)
-                self._tell(self._let_go(call, call.request in stopping or waits))
-        self._tell(self._ledger.forgo())
+                self._events.extend(self._let_go(call, call.request in stopping or waits))
+        self._events.extend(self._ledger.forgo())
         self._stop_missing(step.state)
         for entry in step.scheduled:
             self._schedule(step, entry, stops_at.get(entry.request))
@@ -148,41 +156,24 @@ class Run:
         ]
 
     def _schedule(self, step: PassSeen, entry: ScheduledRequest, stopped_at: int | None) -> None:
-        start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
-        samples = entry.samples
+        request, num_drafts, samples = entry.request, entry.num_draft_tokens, entry.samples
         if entry.started:
-            self._flights[entry.request].clear()
-        self._flights[entry.request][step.index] = (entry.num_draft_tokens, samples)
-        if stopped_at is None:
-            stopped_at = whole_item_ahead(self._config, step, entry, self._of(entry.request))
-        for projection in self._of(entry.request):
-            if entry.started:
-                if not projection.state.trying:
-                    projection.take("attempt")
-                projection.take("begin", progress=start)
-            projection.schedule(
-                start,
-                num_tokens,
-                num_drafts=entry.num_draft_tokens,
-                samples=samples,
-                is_stopped=stopped_at is not None,
-                stopped_at=0 if stopped_at is None else stopped_at,
-            )
+            self._flights[request].clear()
+        self._flights[request][step.index] = (num_drafts, samples)
+        if stopped_at is None and self._config.whole_items:
+            self._follow()
+            stopped_at = whole_item_ahead(self._config, step, entry, self._own[request])
+        start, num_tokens = entry.num_computed_tokens, entry.num_scheduled_tokens
+        self._events.append(
+            Scheduled(request, entry.started, start, num_tokens, num_drafts, samples, stopped_at)
+        )
 
     def _apply(self, step: PassSeen) -> None:
         worker = step.worker
         assert worker is not None
-        encoded = {self._feature(r, f).identifier for r, f in step.encoder_inputs}
-        notices, received = frozenset(step.notices), frozenset(worker.received)
-        for projection in self.projections.values():
-            projection.take(
-                "apply",
-                received=projection.own in received,
-                forgotten=projection.request in worker.forgotten,
-                is_announced=projection.name in notices,
-                is_encoded=projection.name in encoded,
-                is_overtaken=False,
-            )
+        encoded = frozenset([self._feature(r, f).identifier for r, f in step.encoder_inputs])
+        received, announced = frozenset(worker.received), frozenset(step.notices)
+        self._events.append(Applied(received, worker.forgotten, announced, encoded))
         self._ledger.end_pass()
         self._contents = dict(worker.contents)
         if worker.encoded:
@@ -205,32 +196,25 @@ class Run:
             elif not outcome.dropped:
                 num_drafts, samples = flight
                 confirmed.append((request, samples))
-                for projection in self._of(request):
-                    projection.take(
-                        "confirm",
-                        num_drafts=num_drafts,
-                        num_rejected=num_drafts - outcome.num_accepted,
-                        samples=samples,
-                    )
+                arguments = (
+                    ("num_drafts", num_drafts),
+                    ("num_rejected", num_drafts - outcome.num_accepted),
+                    ("samples", samples),
+                )
+                self._events.append(Happened("confirm", request, arguments))
         for call in step.calls:
             if call.request not in rewound:
-                self._tell(self._let_go(call, call.request not in running))
+                self._events.extend(self._let_go(call, call.request not in running))
         for request, samples in confirmed:
             if request in running:
-                for projection in self._of(request):
-                    projection.take("keep")
-                    if samples:
-                        projection.take("emit")
+                self._events.append(Happened("keep", request))
+                if samples:
+                    self._events.append(Happened("emit", request))
         self._stop_missing(step.state)
 
     def _rewind(self, request: int, left: int) -> None:
         self._flights[request].clear()
-        act = self._ledger.stops(request)
-        for projection in self.projections.values():
-            if projection.request == request:
-                projection.let_all_go(act, "rewind", left=left)
-            else:
-                projection.act(act)
+        self._events.append(Rewound(request, left, self._ledger.stops(request)))
 
     def _observe_event(self, step: EventSeen) -> None:
         for call in step.calls:
@@ -238,9 +222,9 @@ class Run:
                 self._ledger.reset()
                 self._contents = {}
                 self._encodings = frozenset()
-                self._take_all("reset")
+                self._events.append(_RESET)
             else:
-                self._tell(self._let_go(call, True))
+                self._events.extend(self._let_go(call, True))
         self._stop_missing(step.state)
 
     # What all steps share
@@ -254,17 +238,13 @@ class Run:
             )
         return layouts[feature]
 
-    def _tell(self, acts: Iterable[Act]) -> None:
-        for act in acts:
+    def _follow(self) -> None:
+        """Let the projections follow what the step has done so far."""
+        if self._events:
+            happenings = self._moves.happenings(tuple(self._events))
+            self._events.clear()
             for projection in self.projections.values():
-                projection.act(act)
-
-    def _take_all(self, transition: str) -> None:
-        for projection in self.projections.values():
-            projection.take(transition)
-
-    def _of(self, request: int) -> list[Projection]:
-        return self._own[request]
+                projection.follow(happenings)
 
     def _is_running(self, request: int) -> bool:
         return request in self._states and self._states[request].status == "running"
@@ -272,9 +252,11 @@ class Run:
     def _stop_missing(self, state: EngineState) -> None:
         """Requests that no longer run, and held nothing that a call would have let go."""
         for seen in state.requests:
-            if seen.status != "running" and any(p.state.running for p in self._of(seen.request)):
-                self._flights[seen.request].clear()
-                self._tell([self._ledger.stops(seen.request)])
+            if seen.status != "running" and self._own[seen.request]:
+                self._follow()
+                if any(projection.state.running for projection in self._own[seen.request]):
+                    self._flights[seen.request].clear()
+                    self._events.append(self._ledger.stops(seen.request))
 
     def _compare(self, state: EngineState) -> None:
         self._ledger.take_over(state.book, self._rows)
@@ -320,7 +302,8 @@ class Run:
                     self._config.whole_items,
                 )
                 footing = self._moves.footing(scope, self._joining(scope, layout, state.book))
-                projection = Projection(request, layout, footing, self._moves)
+                known = self._moves.known(request, layout.index, feature)
+                projection = Projection(request, layout, footing, self._moves, known)
                 self._own[request].append(projection)
                 self.projections[projection.own] = projection
 
