@@ -16,6 +16,8 @@ from proofs.source.check import SourceReport, check_source
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
 from proofs.source.here import pieces_of
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from proofs.source.source_text import checked_source, print_source_report
 from spec.errors import InputError
 from spec.functions.case_files import dumps, loads
@@ -157,7 +159,7 @@ def test_a_broken_book_is_refuted(
 ) -> None:
     """Each duty of the book, broken, is found from some initial book and replayed."""
     package = write_release(tmp_path, encoder_cache_manager=change)
-    pieces = pieces_of(ReleaseSource(package, OVERRIDES), "fake", (part,), 2)
+    pieces = pieces_of(ReleaseSource(package, OVERRIDES), "fake", (part,), Scope(2, FEW_PASSES))
     found = (piece for piece in pieces if piece.claim == claim and piece.finding is not None)
     first = next(found)
     assert first.verdict is Verdict.REFUTED

@@ -31,10 +31,10 @@ from proofs.report.pages.pass_report import write_pass_report
 from proofs.report.pages.reproduce import Links
 from proofs.run.record import record
 from proofs.search.runs.results import LoopCounterexample
-from proofs.source import check as source_check
 from proofs.source.check import SourceReport, SourceResult
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.jobs import Scope, jobs_by_part
 from proofs.symbolic.exploration import Counts
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError
@@ -416,7 +416,7 @@ def test_both_commands_on_a_source_write_the_same(
 def test_a_chosen_runner_is_the_only_one_under_proof(tmp_path: Path) -> None:
     """Wrong: --runner that changes nothing about what is proved, or leaves out all else."""
     release = ReleaseSource(write_release(tmp_path), OVERRIDES)
-    assert set(source_check._jobs_by_part(release, "vllm", 1, 2)) <= set(ALL_SOURCE_PARTS)
+    assert set(jobs_by_part(release, "vllm", Scope(1, 2))) <= set(ALL_SOURCE_PARTS)
     assert parts_to_prove(None, "both") is None
     every = parts_to_prove(None, "V2")
     assert every is not None
