@@ -227,7 +227,9 @@ def _validate_request(request: ScenarioRequest, config: EngineConfig, where: str
     most_blocks = -(-(request.most_tokens + config.num_speculative_tokens) // config.block_size)
     if most_blocks > config.num_kv_blocks:
         raise InputError(
-            f"{where}: alone it needs {most_blocks} KV blocks, and there are {config.num_kv_blocks}"
+            f"{where}: alone it needs {most_blocks} KV blocks, and there are "
+            f"{config.num_kv_blocks}; an engine takes no prompt of more tokens than they hold, and "
+            "ends any other request there: generate fewer"
         )
     _validate_answers(request, config, where)
 

@@ -89,3 +89,21 @@ def test_a_release_may_find_what_a_request_generated() -> None:
     require_release("0.33.0")
     found = ask("0.33.0", RUN, given=dumps_scenario(FINDS_WHAT_IT_GENERATED))
     assert found == {"V1": ["idle"], "V2": ["idle"]}
+
+
+def test_a_request_longer_than_its_engine_can_hold_is_told_what_to_do() -> None:
+    """Wrong: a request that a release ends at its longest length is refused without a word."""
+    scenario = Scenario(EngineConfig(4, 1, 1, 8), (ScenarioRequest(4, max_tokens=5),))
+    with pytest.raises(InputError, match=r"needs 9 KV blocks, and there are 8; .* generate fewer"):
+        scenario.validate()
+    replace(scenario, requests=(ScenarioRequest(4, max_tokens=4),)).validate()
+
+
+@pytest.mark.vllm
+def test_the_place_that_refuses_longer_prompts_is_there() -> None:
+    """Wrong: a page names a check that the release does not have."""
+    package = require_release("0.33.0").package
+    processor = (package / "v1" / "engine" / "input_processor.py").read_text(encoding="utf-8")
+    assert "def _validate_prompt_len(" in processor
+    assert "if prompt_len > max_prompt_len:" in processor
+    assert "elif prompt_len == max_prompt_len" in processor
