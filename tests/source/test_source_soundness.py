@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from proofs.source.check import SourceReport, check_source, pieces_of
+from proofs.source.check import SourceReport, check_source
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.here import pieces_of
+from proofs.source.jobs import Scope
+from proofs.source.passes.run_scenario import FEW_PASSES
 from proofs.symbolic.exploration import Exploration
 from proofs.symbolic.integers import NotModelled
 from spec.verdict import Verdict
@@ -34,7 +37,9 @@ def _refutes(package: Path, part: str, claim: str) -> bool:
     """Whether any question on a part refutes the claim; the first that does is the last asked."""
     return any(
         piece.claim == claim and piece.verdict is Verdict.REFUTED
-        for piece in pieces_of(ReleaseSource(package, OVERRIDES), "fake", (part,), 1)
+        for piece in pieces_of(
+            ReleaseSource(package, OVERRIDES), "fake", (part,), Scope(1, FEW_PASSES)
+        )
     )
 
 
