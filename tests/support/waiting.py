@@ -47,7 +47,8 @@ def workers_of(process: int) -> list[int]:
             continue
         try:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            is_worker = b"spawn_main" in (folder / "cmdline").read_bytes()
+            line = (folder / "cmdline").read_bytes()
+            is_worker = any(word in line for word in (b"spawn_main", b"proofs.source.host"))
         except OSError:
             continue  # It has just ended.
         if parent == process and is_worker:
