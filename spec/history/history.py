@@ -280,7 +280,9 @@ class History:
                 end = start + scheduled.num_scheduled_tokens + ahead
                 for feature in self.requests[scheduled.request].layout.meeting(start, end):
                     key = (scheduled.request, feature.index)
-                    if feature.identifier in own:
+                    is_own = feature.identifier in own
+                    # A feature whose rows all lie before the chunk needs no entry any more.
+                    if is_own and feature.last_row_position >= start:
                         self.asked.setdefault(key, "duplicate")
                     elif self.asked.get(key) in (None, "refused") and feature.segments(start, end):
                         # Behind what was refused or cut, a reference would keep the room from it.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 
 from impl.faults.switches import FAULTS, Fault
 from impl.target import RUNNERS
@@ -128,7 +128,35 @@ def test_runs_of_the_reference_lie_in_the_relation(scenario: Scenario) -> None:
                     assert holds(move.scope, move.after), (name, move)
 
 
+_NO_ROW_LEFT = Scenario(
+    EngineConfig(
+        max_num_batched_tokens=2,
+        encoder_compute_budget=3,
+        encoder_cache_size=3,
+        num_kv_blocks=16,
+        max_num_seqs=8,
+        scheduler_lookahead=1,
+        gather_lookahead=1,
+        num_speculative_tokens=1,
+        prefix_caching=True,
+    ),
+    (
+        ScenarioRequest(
+            7,
+            (
+                Feature(0, 3, "C", (True, True, False)),
+                Feature(3, 3, "C", (True, True, False)),
+                Feature(6, 1, "A"),
+            ),
+            prefix_hits=(2,),
+        ),
+    ),
+)
+"""The request finds what it needs of the first C computed, and allocates the second."""
+
+
 @given(scenario=scenarios())
+@example(scenario=_NO_ROW_LEFT)
 def test_what_counts_as_taken_is_what_the_claims_say(scenario: Scenario) -> None:
     """Wrong: held-until-last-use proved of occurrences that the claim does not mean."""
     assume(why_not_covered(scenario) is None and not scenario.config.is_encoder_decoder)
