@@ -303,9 +303,13 @@ def test_a_cut_archive_in_the_cache_is_fetched_again(published: Index, tmp_path:
     [
         (b"this is no archive", "not a complete archive"),
         (archive_of(FILES, "vllm-1.0.0")[:100], "not a complete archive"),
-        (gzip.compress(b"x" * 10_240)[:10] + b"no deflated data", "not a complete archive"),
+        (
+            gzip.compress(b"x" * 10_240, mtime=0)[:10] + b"no deflated data",
+            "not a complete archive",
+        ),
         (archive_of({"README": b""}, "vllm-1.0.0"), "holds no package vllm"),
     ],
+    ids=["text", "cut short", "no data", "no package"],
 )
 def test_an_archive_without_the_package_is_named(
     content: bytes, message: str, index: Index, tmp_path: Path
