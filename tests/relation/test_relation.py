@@ -82,6 +82,7 @@ SEEN: dict[str, set[tuple[str, str]]] = {
 """For each switch what its own scenario shows outside the relation, with either runner."""
 
 _GATHERS = "what a gather returns is no part of the state; groups of proofs are about it"
+_TEXT = "its scenario has no feature, so nothing to project onto"
 _STALLS = "the relation is about safety: a chunk may end anywhere before what was refused"
 
 UNSEEN: dict[str, str] = {
@@ -105,7 +106,10 @@ UNSEEN: dict[str, str] = {
     "victim-budget-charged-twice": "who runs how many tokens is havocked",
     "skips-behind-victim": "who runs is havocked",
     "admits-one-a-pass": "who runs is havocked",
-    "rejected-drafts-kept": "its scenario has no feature, so nothing to project onto",
+    "threshold-exceeded-by-one": _TEXT,
+    "resumed-not-reserved": _TEXT,
+    "not-reserved-before-others": _TEXT,
+    "rejected-drafts-kept": _TEXT,
 }
 """Switches of which their own scenario shows nothing outside the relation, and why."""
 

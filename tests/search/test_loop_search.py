@@ -141,6 +141,8 @@ _RARE = {
 }
 """Floors of what takes several traits at once; everything else must be seen 25 times."""
 
+_CLOSES = ("close of a paused request", "close of another request")
+
 
 @pytest.fixture(scope="module")
 def covered() -> Counter[str]:
@@ -155,6 +157,11 @@ def covered() -> Counter[str]:
         scenario = build_scenario(choices, SMALL, frozenset({"hash-has-one-row-count"}))
         rejections = coverage(record(target, scenario, "V1", max_passes=500).trace)
         counts["rejected for rows"] += rejections["rejected for rows"]
+    for _ in range(_DRAWS // 5):
+        # A session is closed late only where that is asked for, as the search does.
+        scenario = build_scenario(choices, SMALL, frozenset(), frozenset({"late closes"}))
+        closes = coverage(record(target, scenario, "V1", max_passes=500).trace)
+        counts.update({name: closes[name] for name in _CLOSES})
     return counts
 
 
