@@ -26,9 +26,9 @@ from proofs.commands.options import (
     tensors_on,
 )
 from proofs.describe.tables import add_row, name, number, terminal_table, words
-from proofs.drive.bench_process import Measured, Wanted, measure_vllm
-from proofs.drive.benchmark import PLAIN, Measurement, benchmark_scenario, measure
-from proofs.drive.memory import Held, held_after
+from proofs.drive.bench_process import Wanted, measure_vllm, measured_of
+from proofs.drive.benchmark import PLAIN, Measurement
+from proofs.drive.memory import Held
 from proofs.jobs.ending import PlainGroup
 from proofs.results.document import dumps, results_of
 from proofs.results.publish import MachineFiles
@@ -94,16 +94,13 @@ def loop(
     named = choice.vllm()
     counts = () if num_examples is None else tuple(times * num_examples for times in (1, 2, 4))
     runners = chosen_runners(runner)
+    wanted = Wanted(num_requests, runners, Tensors.of(tensors), seconds, counts)
     if named is None:
         target = ReferenceLoop(choice.faults)
-        torch.set_num_threads(1)
-        scenario = benchmark_scenario(num_requests)
         name_of_target = target.name
-        loops = [m for r in runners for m in measure(target, scenario, r, tensors, seconds)]
-        measured = Measured(tuple(loops), tuple(held_after(target, counts)))
+        measured = measured_of(target, wanted)
     else:
         name_of_target = named.source.name
-        wanted = Wanted(num_requests, runners, Tensors.of(tensors), seconds, counts)
         measured = measure_vllm(named, wanted)
     machine = _machine(tensors)
     console = Console(highlight=False)

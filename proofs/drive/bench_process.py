@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter
@@ -14,17 +13,17 @@ from pydantic_core import to_json
 from impl.process_tree import end_with_linux
 from impl.target import Runner
 from impl.vllm.launch.source import Source
-from impl.vllm.remote.messages import Tensors
+from impl.vllm.remote.messages import Load, Tensors
 from impl.vllm.remote.pipes import (
     ClosedError,
     Lines,
     NoAnswerError,
-    last_words,
+    how_it_ended,
     read_exactly,
     start_interpreter,
     write_all,
 )
-from proofs.drive.benchmark import PLAIN, Measurement, benchmark_scenario, measure
+from proofs.drive.benchmark import PLAIN, Measurement, Target, benchmark_scenario, measure
 from proofs.drive.memory import KINDS, Held, held_after
 from proofs.run.targets import VllmName
 from spec.errors import InputError, described, message_of
@@ -67,12 +66,7 @@ class Measured:
 class _Asked:
     """What the process is asked: the vLLM, and what of it."""
 
-    name: str
-    root: str
-    package: str
-    release: str | None
-    digest: str | None
-    scheduler_class: str | None
+    load: Load
     wanted: Wanted
 
     __pydantic_config__ = _STRICT
@@ -101,15 +95,7 @@ def measure_vllm(vllm: VllmName, wanted: Wanted) -> Measured:
         NoAnswerError: the process ended, or did not answer as it should.
     """
     source = vllm.source
-    asked = _Asked(
-        source.name,
-        str(source.root),
-        str(source.package),
-        source.release,
-        source.digest,
-        vllm.scheduler_class,
-        wanted,
-    )
+    asked = _Asked(Load.of(source, vllm.scheduler_class), wanted)
     theirs_in, questions = os.pipe()
     answers, theirs_out = os.pipe()
     with tempfile.TemporaryFile() as log:
@@ -123,9 +109,7 @@ def measure_vllm(vllm: VllmName, wanted: Wanted) -> Measured:
             lines.send(to_json(asked) + b"\n")
             answered = read_exactly(lines.receive(), TypeAdapter(_Answered))
         except ClosedError:
-            code, last = process.wait(), last_words(log)
-            how = f"it ended early (exit code {code})"
-            raise _no_answer(source, f"{how}: {last}" if last else how) from None
+            raise _no_answer(source, how_it_ended(process.wait(), log)) from None
         except NoAnswerError as error:
             raise _no_answer(source, str(error)) from None
         finally:
@@ -184,14 +168,17 @@ def main(questions: int, answers: int, parent: int) -> None:
 
 
 def _measured(asked: _Asked) -> Measured:
-    import torch
-
     from impl.vllm.runs.target import VllmLoop
 
+    load = asked.load
+    return measured_of(VllmLoop(load.source, scheduler_class=load.scheduler_class), asked.wanted)
+
+
+def measured_of(target: Target, wanted: Wanted) -> Measured:
+    """Measure a target in this process, on one thread."""
+    import torch
+
     torch.set_num_threads(1)
-    source = Source(asked.name, Path(asked.root), Path(asked.package), asked.release, asked.digest)
-    target = VllmLoop(source, scheduler_class=asked.scheduler_class)
-    wanted = asked.wanted
     scenario = benchmark_scenario(wanted.num_requests)
     tensors = None if wanted.tensors is None else wanted.tensors.settings
     loops = tuple(

@@ -21,6 +21,7 @@ from proofs.source.answers import Job, ask
 from proofs.source.code.reads import Reads
 from proofs.source.code.recorders import OVERRIDES
 from proofs.source.code.release import ReleaseSource
+from proofs.source.code.run_setup import RunCode
 from proofs.source.jobs import jobs_by_part
 from proofs.source.messages import (
     Answer,
@@ -45,8 +46,9 @@ from proofs.source.messages import (
     answer_line,
     read_question,
 )
-from proofs.source.observe import observed, steps_of
+from proofs.source.observe import observed
 from proofs.source.passes.release_rules import rules_of_source
+from proofs.source.passes.runs import run_plain
 from proofs.symbolic.integers import NotModelled
 from spec.errors import InputError, described, message_of
 from spec.functions.cases import AnyCase
@@ -155,7 +157,7 @@ class _Child:
     def _run(self, case: Scenario) -> RunSeen:
         steps: list[Step] = []
         try:
-            for step in steps_of(self._of_release, case):
+            for step in run_plain(RunCode(self._of_release), case):
                 steps.append(step)
         except NotModelled as error:
             return RunSeen(tuple(steps), message_of(error))

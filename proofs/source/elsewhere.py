@@ -26,6 +26,7 @@ from impl.vllm.remote.pipes import (
     Lines,
     NoAnswerError,
     SilentError,
+    how_it_ended,
     last_words,
     start_interpreter,
 )
@@ -265,9 +266,7 @@ class _Worker:
             os.close(descriptor)
         if code == -signal.SIGXCPU:
             return OverLimitError(f"no end after {self._limits.seconds} s of computing")
-        last = last_words(self._log)
-        how = f"it ended early (exit code {code})"
-        return self._no_answer(f"{how}: {last}" if last else how)
+        return self._no_answer(how_it_ended(code, self._log))
 
     def _no_answer(self, why: str) -> NoAnswerError:
         return NoAnswerError(f"the process that runs the source of {self._name}: {why}")

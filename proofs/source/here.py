@@ -8,8 +8,10 @@ from proofs.source.answers import Answers, Job, Settled, ask
 from proofs.source.ask.piece import Piece
 from proofs.source.code.reads import Read, Reads
 from proofs.source.code.release import ReleaseSource
+from proofs.source.code.run_setup import RunCode
 from proofs.source.jobs import Place, Scope, jobs_by_part
-from proofs.source.observe import observed, steps_of
+from proofs.source.observe import observed
+from proofs.source.passes.runs import run_plain
 from spec.functions.cases import Case, SchedulingCase
 from spec.functions.observations import Observation
 from spec.record.scenario import Scenario
@@ -46,7 +48,7 @@ class Here:
 
     def steps(self, case: Scenario) -> Iterator[Step]:
         """The steps of a whole run."""
-        return steps_of(self._watched, case)
+        return run_plain(RunCode(self._watched), case)
 
     def close(self) -> None:
         """Nothing else runs it."""

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_json
 
 from impl.vllm.remote.messages import BookSeen, FreeSeen, GatherSeen, RangeSeen
-from impl.vllm.remote.pipes import NoAnswerError, read_exactly
+from impl.vllm.remote.pipes import read_numbered
 from proofs.source.answers import Settled
 from proofs.source.code.reads import Read
 from proofs.source.jobs import Place, Scope
@@ -266,7 +266,4 @@ def read_answer(line: bytes, number: int) -> Answer:
     Raises:
         NoAnswerError: it is none, or an answer to another question.
     """
-    answered = read_exactly(line, _answered())
-    if answered.number != number:
-        raise NoAnswerError(f"an answer to question {answered.number}, where {number} was asked")
-    return answered.answer
+    return read_numbered(line, _answered(), number).answer

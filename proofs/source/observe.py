@@ -1,14 +1,10 @@
-"""A case of any kind, run on a release's source on plain integers."""
+"""A case of a function or of the scheduling, run on a release's source on plain integers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from impl.target import RUNNERS
 from proofs.source.code.release import ReleaseSource
-from proofs.source.code.run_setup import RunCode
 from proofs.source.code.source_target import SourceTarget
-from proofs.source.passes.runs import REPLAYED_PASSES, run_plain
 from spec.functions.cases import (
     BookCase,
     Case,
@@ -19,8 +15,6 @@ from spec.functions.cases import (
     WindowCase,
 )
 from spec.functions.observations import Observation
-from spec.record.scenario import Scenario
-from spec.record.steps import Step
 
 
 def observed(
@@ -50,17 +44,3 @@ def observed(
             return target.row_range(case)
         case SchedulingCase():
             return target.scheduling(case)
-
-
-def steps_of(release: ReleaseSource, case: Scenario) -> Iterator[Step]:
-    """The steps of a whole run, to its end or to as many passes as a replay has.
-
-    Raises:
-        NotModelled: the code uses something that is not modelled.
-    """
-    num_passes = 0
-    for step in run_plain(RunCode(release), case):
-        yield step
-        num_passes += step.kind == "pass"
-        if num_passes > REPLAYED_PASSES:
-            return

@@ -9,7 +9,6 @@ import gc
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Literal, NoReturn
 
 import torch
@@ -19,7 +18,6 @@ from impl.process_tree import end_with, end_with_linux, has_threads
 from impl.target import AdapterError, FunctionTarget
 from impl.time_limit import SECONDS_OF_A_RUN, TimeLimitError, time_limit
 from impl.vllm.functions.target import VllmTarget
-from impl.vllm.launch.source import Source
 from impl.vllm.remote.messages import (
     MOST_BYTES_OF_STEPS,
     MOST_STEPS,
@@ -103,9 +101,7 @@ class _Child:
                     return _seen(self._of_functions, question)
 
     def _load(self, wanted: Load) -> None:
-        source = Source(
-            wanted.name, Path(wanted.root), Path(wanted.package), wanted.release, wanted.digest
-        )
+        source = wanted.source
         self._functions = VllmTarget(source)
         self._loop = VllmLoop(source, scheduler_class=wanted.scheduler_class)
         if wanted.scheduler_class is not None:

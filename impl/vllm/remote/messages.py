@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, TypeAdapter
@@ -14,7 +15,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from impl.target import Part, Runner
 from impl.tensors import TensorSettings
-from impl.vllm.remote.pipes import NoAnswerError, read_exactly
+from impl.vllm.launch.source import Source
+from impl.vllm.remote.pipes import read_numbered
 from spec.errors import message_of
 from spec.functions.cases import Case
 from spec.functions.observations import (
@@ -84,6 +86,17 @@ class Load:
     kind: Literal["load"] = "load"
 
     __pydantic_config__ = _STRICT
+
+    @classmethod
+    def of(cls, source: Source, scheduler_class: str | None) -> Load:
+        """What is to be sent of a vLLM."""
+        root, package = str(source.root), str(source.package)
+        return cls(source.name, root, package, source.release, source.digest, scheduler_class)
+
+    @property
+    def source(self) -> Source:
+        """The vLLM that was sent."""
+        return Source(self.name, Path(self.root), Path(self.package), self.release, self.digest)
 
 
 @dataclass(frozen=True)
@@ -307,8 +320,5 @@ def read_answer(line: bytes, number: int) -> Answer:
     Raises:
         NoAnswerError: it is none, or an answer to another question.
     """
-    answered = read_exactly(line, _adapter(Answered))
-    if answered.number != number:
-        raise NoAnswerError(f"an answer to question {answered.number}, where {number} was asked")
-    answer: Answer = answered.answer
+    answer: Answer = read_numbered(line, _adapter(Answered), number).answer
     return answer

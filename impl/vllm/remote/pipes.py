@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import IO, TypeVar
+from typing import IO, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -171,6 +171,18 @@ def last_words(log: IO[bytes]) -> str:
     return last[:_LONGEST_LAST_WORDS]
 
 
+def how_it_ended(code: int | None, log: IO[bytes]) -> str:
+    """How a process ended that closed its pipe, and the last that it printed.
+
+    Args:
+        code: its exit code; ``None`` where that is not known.
+        log: where it printed to.
+    """
+    how = "it ended early" if code is None else f"it ended early (exit code {code})"
+    last = last_words(log)
+    return f"{how}: {last}" if last else how
+
+
 def write_all(descriptor: int, line: bytes) -> None:
     """Write a line to a pipe, however little it takes at once."""
     left = memoryview(line)
@@ -193,6 +205,29 @@ def read_exactly(line: bytes, adapter: TypeAdapter[T]) -> T:
     if to_json(read) != line:
         raise NoAnswerError("a key stands twice, a field is left out, or it is written otherwise")
     return read
+
+
+class Numbered(Protocol):
+    """An answer with the number of its question."""
+
+    @property
+    def number(self) -> int:
+        """That of the question."""
+
+
+AnsweredT = TypeVar("AnsweredT", bound=Numbered)
+
+
+def read_numbered(line: bytes, adapter: TypeAdapter[AnsweredT], number: int) -> AnsweredT:
+    """What a line holds, as :func:`read_exactly`, where it answers the question of that number.
+
+    Raises:
+        NoAnswerError: it does not.
+    """
+    answered = read_exactly(line, adapter)
+    if answered.number != number:
+        raise NoAnswerError(f"an answer to question {answered.number}, where {number} was asked")
+    return answered
 
 
 def has_long_string(line: bytes, most: int) -> bool:

@@ -26,7 +26,7 @@ from impl.vllm.remote.pipes import (
     ClosedError,
     Lines,
     NoAnswerError,
-    last_words,
+    how_it_ended,
     start_interpreter,
 )
 from spec.errors import InputError
@@ -56,14 +56,7 @@ class RemoteProcess:
 
     def __init__(self, source: Source, scheduler_class: str | None = None) -> None:
         self.source = source
-        self._load = Load(
-            source.name,
-            str(source.root),
-            str(source.package),
-            source.release,
-            source.digest,
-            scheduler_class,
-        )
+        self._load = Load.of(source, scheduler_class)
         self._start()
 
     def _start(self) -> None:
@@ -133,14 +126,13 @@ class RemoteProcess:
 
     def _how_it_ended(self) -> str:
         """How the process ended that closed its pipe, and the last that it printed."""
-        how = "it ended early"
+        code = None
         if self._owner == os.getpid():  # Nobody else can wait for its end.
             try:
-                how += f" (exit code {self._process.wait(_SECONDS_TO_END)})"
+                code = self._process.wait(_SECONDS_TO_END)
             except subprocess.TimeoutExpired:
                 return "it closed the pipe"
-        last = last_words(self._log)
-        return f"{how}: {last}" if last else how
+        return how_it_ended(code, self._log)
 
 
 def _end(process: subprocess.Popen[bytes], descriptors: tuple[int, ...], log: IO[bytes]) -> None:

@@ -28,6 +28,7 @@ class SymbolicFeatures:
         lengths: of each (tokens), at least 1.
         end: the first position behind the last one.
         masks: of each.
+        rows: of each encoder output.
     """
 
     def __init__(
@@ -48,11 +49,7 @@ class SymbolicFeatures:
             SymbolicMask(exploration, index, length, dense=is_dense)
             for index, (length, is_dense) in enumerate(zip(self.lengths, self._dense, strict=True))
         ]
-
-    @property
-    def rows(self) -> list[AnyInt]:
-        """Rows of each encoder output."""
-        return [
+        self.rows = [
             mask.rows_before(length) for mask, length in zip(self.masks, self.lengths, strict=True)
         ]
 

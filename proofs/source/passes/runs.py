@@ -39,7 +39,7 @@ _ASSUMPTIONS = (
     "sampling-yields",
 )
 
-REPLAYED_PASSES = 60
+_MOST_PASSES = 60
 """Passes of a replay: a request that stands still is seen to do so for dozens of them."""
 
 
@@ -97,14 +97,14 @@ def claims_of(shape: RunShape) -> tuple[str, ...]:
 
 
 def run_plain(code: RunCode, case: Scenario) -> Iterator[Step]:
-    """The steps of a lone request's scenario on plain integers.
+    """The steps of a lone request's scenario on plain integers, up to the most passes of a replay.
 
     Raises:
         NotModelled: the code uses something that is not modelled.
     """
     (request,) = case.requests
     config = case.config
-    return run_alone(
+    steps = run_alone(
         code,
         RunInput(
             tuple(feature_input(i, f) for i, f in enumerate(request.features)),
@@ -120,6 +120,12 @@ def run_plain(code: RunCode, case: Scenario) -> Iterator[Step]:
             config.whole_items,
         ),
     )
+    num_passes = 0
+    for step in steps:
+        yield step
+        num_passes += step.kind == "pass"
+        if num_passes > _MOST_PASSES:
+            return
 
 
 def judged(
@@ -128,9 +134,7 @@ def judged(
     """What the loop's monitor says of a claim on a run of a scenario on plain integers."""
     case.validate()
     monitor = LoopMonitor(case, "V1")
-    num_passes = 0
     for step in steps:
-        num_passes += step.kind == "pass"
         for found in monitor.observe(step):
             if found.claim == claim_id:
                 return (
@@ -143,6 +147,4 @@ def judged(
                         mechanism=found.mechanism,
                     ),
                 )
-        if num_passes > REPLAYED_PASSES:
-            break
     return ()
